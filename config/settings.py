@@ -1,0 +1,303 @@
+"""Settings, read from the environment alone; nonsense fails at start with the variable's name.
+
+Every variable stands in `.env.example`. With no DATABASE_URL the data is SQLite
+under `var/`; with no REDIS_URL the broker is the embedded one on a unix socket.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import zoneinfo
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+from django.templatetags.static import static
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+if env.bool("READ_DOT_ENV", default=True) and (BASE_DIR / ".env").is_file():
+    env.read_env(BASE_DIR / ".env")
+
+
+def flag(name: str, *, default: bool = False) -> bool:
+    """A yes or no. Anything but the usual words for either is refused, never taken for a no."""
+    value = env.str(name, default="").strip().lower()
+    if value in {"", "1", "true", "yes", "on", "0", "false", "no", "off"}:
+        return value in {"1", "true", "yes", "on"} if value else default
+    raise ImproperlyConfigured(f"{name} must be yes or no (true, false, 1, 0); it is {value!r}.")
+
+
+def secret_key() -> str:
+    value: str = env.str("SECRET_KEY", default="")
+    if len(value) < 32:
+        raise ImproperlyConfigured(
+            "SECRET_KEY must be set to at least 32 random characters; `make demo` and `make test` "
+            "make their own, a server gets one from its operator."
+        )
+    return value
+
+
+def time_zone(name: str, default: str) -> str:
+    value: str = env.str(name, default=default)
+    if value not in zoneinfo.available_timezones():
+        raise ImproperlyConfigured(
+            f"{name} must name a time zone such as Europe/London, not {value!r}."
+        )
+    return value
+
+
+def http_url(name: str, default: str) -> str:
+    value: str = env.str(name, default=default)
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ImproperlyConfigured(f"{name} must be an http or https address, not {value!r}.")
+    return value
+
+
+def seconds(name: str, default: float) -> float:
+    value: float = env.float(name, default=default)
+    if not 0 < value <= 3600:
+        raise ImproperlyConfigured(
+            f"{name} must be a number of seconds from 0 to 3600, not {value}."
+        )
+    return value
+
+
+# A test or a second instance may keep its data elsewhere.
+VAR_DIR = Path(env.str("MUNIMENT_VAR", default=str(BASE_DIR / "var"))).resolve()
+
+SECRET_KEY = secret_key()
+DEBUG = flag("DEBUG")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    # unfold and its history templates stand before the apps whose pages they dress.
+    "unfold",
+    "unfold.contrib.simple_history",
+    "simple_history",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "factsheets",
+    "evals",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def databases() -> dict[str, dict[str, Any]]:
+    try:
+        database: dict[str, Any] = env.db_url(
+            "DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'muniment.sqlite3'}"
+        )
+    except (environ.ImproperlyConfigured, ValueError, KeyError) as error:
+        raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}.") from error
+    if "sqlite" in database.get("ENGINE", ""):
+        # Readers never wait for a writer (WAL), a writer takes its lock at the start
+        # instead of failing half way (IMMEDIATE), and waits its turn (timeout, seconds).
+        database["OPTIONS"] = {
+            **database.get("OPTIONS", {}),
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+            # Replacing a row is a delete too, and must meet the triggers.
+            "PRAGMA foreign_keys=ON; PRAGMA recursive_triggers=ON;",
+        }
+    elif "postgresql" not in database.get("ENGINE", ""):
+        raise ImproperlyConfigured("DATABASE_URL must begin with sqlite:// or postgres://.")
+    database["CONN_MAX_AGE"] = 60
+    database["CONN_HEALTH_CHECKS"] = True
+    return {"default": database}
+
+
+DATABASES = databases()
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "en-gb"
+USE_TZ = True
+#: Instants are stored in UTC; a date, here and in every rule, is a day in this zone.
+ORG_TIME_ZONE = time_zone("ORG_TIME_ZONE", "Europe/London")
+TIME_ZONE = ORG_TIME_ZONE
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "assets"]
+# Without `collectstatic` (demo, tests) files come straight from the apps.
+WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
+
+# ---- security ----
+HTTPS_ONLY = flag("HTTPS_ONLY")
+SECURE_SSL_REDIRECT = HTTPS_ONLY
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
+SECURE_HSTS_PRELOAD = HTTPS_ONLY
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if flag("BEHIND_PROXY") else None
+SESSION_COOKIE_SECURE = HTTPS_ONLY
+CSRF_COOKIE_SECURE = HTTPS_ONLY
+SESSION_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
+
+# ---- history ----
+SIMPLE_HISTORY_HISTORY_CHANGE_REASON_USE_TEXT_FIELD = True
+SIMPLE_HISTORY_DATE_INDEX = "composite"
+SIMPLE_HISTORY_REVERT_DISABLED = True
+
+# ---- the product's own ----
+FACTSHEETS_EVIDENCE = "evals.evidence.for_subject"
+#: Seconds that one call to a model may take.
+MODEL_CALL_SECONDS = seconds("MODEL_CALL_SECONDS", 60)
+ANTHROPIC_API_KEY = env.str("ANTHROPIC_API_KEY", default="")
+ANTHROPIC_BASE_URL = http_url("ANTHROPIC_BASE_URL", "https://api.anthropic.com")
+
+# ---- API ----
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    # Public bytes are the same for everyone: no cookie and no log-in is looked at.
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
+    "UNAUTHENTICATED_USER": None,
+    "EXCEPTION_HANDLER": "factsheets.api.errors.problem",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Muniment delivery API",
+    "DESCRIPTION": "Published fact sheets for bots, byte for byte the same for everyone.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+
+# ---- broker and workers ----
+def broker_socket() -> Path:
+    """Below VAR_DIR, or, where that path is longer than a socket's may be, in a folder of its own."""
+    path = VAR_DIR / "broker" / "broker.sock"
+    if len(str(path).encode()) < 100:
+        return path
+    name = hashlib.sha256(str(VAR_DIR).encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"muniment-{os.getuid()}-{name}" / "broker.sock"
+
+
+BROKER_SOCKET = broker_socket()
+
+
+def broker_url() -> str:
+    value: str = env.str("REDIS_URL", default="")
+    if not value:
+        return f"redis+socket://{BROKER_SOCKET}"
+    if urlsplit(value).scheme not in {"redis", "rediss", "redis+socket"}:
+        raise ImproperlyConfigured(
+            "REDIS_URL must begin with redis://, rediss:// or redis+socket://."
+        )
+    return value
+
+
+CELERY_BROKER_URL = broker_url()
+USES_EMBEDDED_BROKER = (
+    CELERY_BROKER_URL.startswith("redis+socket:") and str(BROKER_SOCKET) in CELERY_BROKER_URL
+)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# The visibility timeout only has to outlast a task: a second delivery finds the
+# attempt claimed and does nothing.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 3600,
+    "unacked_restore_interval": 5,
+    "unacked_restore_throttle": 1,
+    "socket_connect_timeout": 3,
+    # A web request must hear soon that the broker is away; the tick sends again.
+    "max_retries": 1,
+}
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_DEFAULT_QUEUE = "muniment"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 30
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# Celery closes the connection around every task unless told otherwise; tasks
+# begin by dropping one that has died.
+CELERY_DB_REUSE_MAX = 1_000_000_000
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "beat-schedule")
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE = {
+    "probe runs: backstop": {"task": "evals.tasks.tick", "schedule": seconds("TICK_SECONDS", 20)},
+}
+
+# ---- logs: what an operator needs, never keys, prompts or personal data ----
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+}
+
+UNFOLD = {
+    "SITE_TITLE": "Muniment",
+    "SITE_HEADER": "Muniment",
+    "SITE_SUBHEADER": "Sourced fact sheets",
+    "SITE_SYMBOL": "history_edu",
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda request: static("muniment/favicon.svg"),
+        }
+    ],
+    "STYLES": [lambda request: static("muniment/pages.css")],
+}

@@ -1,0 +1,19 @@
+"""Every address of the product."""
+
+from django.contrib import admin
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+from factsheets.views import healthz
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("admin/runs/", include("evals.urls")),
+    path("admin/", admin.site.urls),
+    path("api/v1/", include("factsheets.api.urls")),
+    path("healthz", healthz, name="healthz"),
+]
+
+handler400 = "factsheets.api.errors.bad_request"
+handler404 = "factsheets.api.errors.page_not_found"
+handler500 = "factsheets.api.errors.server_error"
