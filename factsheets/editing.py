@@ -1,0 +1,124 @@
+"""Change the editorial record: every function is one change set, or joins the one it is called in."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Max
+
+from factsheets.errors import Refused
+from factsheets.models import BotProfile, GatePolicy, RuleSet, Sheet, SheetRuleSet
+from factsheets.models.tracking import TrackedModel, TrackedQuerySet, change_set
+
+#: The account that stands for changes made by a file and not by a person.
+IMPORT_ACCOUNT = "import"
+
+OFFLINE_BOT = "offline"
+
+
+def create_sheet(
+    *,
+    slug: str,
+    title: str,
+    by: User,
+    reason: str,
+    now: datetime,
+    language: str = "en-GB",
+    description: str = "",
+    bot: BotProfile | None = None,
+) -> Sheet:
+    """A sheet with a rule set of its own, a default gate policy and, unless told, the offline bot."""
+    with change_set(by=by, reason=reason, now=now):
+        sheet = Sheet(
+            slug=slug,
+            title=title,
+            language=language,
+            description=description,
+            bot=bot or offline_bot(by=by, now=now),
+        )
+        sheet.save()
+        complete_sheet(sheet, by=by, reason=reason, now=now)
+        return sheet
+
+
+def complete_sheet(sheet: Sheet, *, by: User, reason: str, now: datetime) -> None:
+    """What every sheet has beside its own row: a gate policy and rules of its own."""
+    with change_set(by=by, reason=reason, now=now):
+        if not GatePolicy.objects.filter(sheet=sheet).exists():
+            GatePolicy(sheet=sheet).save()
+        own_ruleset(sheet, by=by, reason=reason, now=now)
+
+
+def next_position(rows: TrackedQuerySet[Any]) -> int:
+    """The place after the last of some ordered rows."""
+    last = rows.aggregate(last=Max("position"))["last"]
+    return 0 if last is None else last + 1
+
+
+def offline_bot(*, by: User, now: datetime) -> BotProfile:
+    """The profile that needs no key and no network, made on first use."""
+    bot = BotProfile.objects.filter(slug=OFFLINE_BOT).first()
+    if bot is None:
+        bot = BotProfile(slug=OFFLINE_BOT, provider=BotProfile.Provider.OFFLINE)
+        with change_set(by=by, reason="The bot that quotes the sheet.", now=now):
+            bot.save()
+    return bot
+
+
+def own_ruleset(sheet: Sheet, *, by: User, reason: str, now: datetime) -> RuleSet:
+    """The rules that belong to this sheet alone, made on first use."""
+    link = (
+        SheetRuleSet.objects.present()
+        .filter(sheet=sheet, ruleset__shared=False)
+        .select_related("ruleset")
+        .order_by("position", "id")
+        .first()
+    )
+    if link is not None:
+        return link.ruleset
+    with change_set(by=by, reason=reason, now=now):
+        ruleset = RuleSet(slug=f"{sheet.slug}-rules"[:80], title=f"Rules of {sheet.title}"[:200])
+        ruleset.save()
+        SheetRuleSet(sheet=sheet, ruleset=ruleset, position=1_000).save()
+    return ruleset
+
+
+def change(row: TrackedModel, *, by: User, reason: str, now: datetime, **values: Any) -> None:
+    """Set fields of one row and save it. Nothing is written when nothing changes."""
+    with change_set(by=by, reason=reason, now=now):
+        for name, value in values.items():
+            setattr(row, name, value)
+        row.save()
+
+
+def remove(row: TrackedModel, *, by: User, reason: str, now: datetime) -> None:
+    """Take a row out of use. It stays in the history, and its key stays reserved."""
+    change(row, by=by, reason=reason, now=now, removed_at=row.removed_at or now)
+
+
+def restore(row: TrackedModel, *, by: User, reason: str, now: datetime) -> None:
+    """Take a removed row into use again."""
+    change(row, by=by, reason=reason, now=now, removed_at=None)
+
+
+class StillLive(Refused):
+    """Bots still pull what should be put away."""
+
+    code = "still-live"
+
+
+def archive_sheet(sheet: Sheet, *, by: User, reason: str, now: datetime) -> None:
+    """Put a sheet away: it cannot be published until it is taken out again.
+
+    Raises StillLive while bots still get something of it.
+    """
+    if sheet.state.live_publication_id is not None:
+        raise StillLive(f"{sheet.slug} is live; withdraw it before you archive it.")
+    change(sheet, by=by, reason=reason, now=now, archived_at=sheet.archived_at or now)
+
+
+def unarchive_sheet(sheet: Sheet, *, by: User, reason: str, now: datetime) -> None:
+    """Take a sheet out of the archive."""
+    change(sheet, by=by, reason=reason, now=now, archived_at=None)

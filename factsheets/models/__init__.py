@@ -1,0 +1,31 @@
+"""The editorial record (tracked), what was served (append-only), and nothing of the probes."""
+
+from factsheets.models.checking import Check, CheckItem
+from factsheets.models.operations import Heartbeat
+from factsheets.models.publications import Outbox, Publication, PublicationEvent
+from factsheets.models.rules import BotProfile, Rule, RuleSet, SheetRuleSet
+from factsheets.models.sheets import GatePolicy, Section, Sheet, SheetState, SlugAlias
+from factsheets.models.sources import Citation, Source
+from factsheets.models.tracking import ChangeSet, TrackedModel
+
+__all__ = [
+    "BotProfile",
+    "ChangeSet",
+    "Check",
+    "CheckItem",
+    "Citation",
+    "GatePolicy",
+    "Heartbeat",
+    "Outbox",
+    "Publication",
+    "PublicationEvent",
+    "Rule",
+    "RuleSet",
+    "Section",
+    "Sheet",
+    "SheetRuleSet",
+    "SheetState",
+    "SlugAlias",
+    "Source",
+    "TrackedModel",
+]
