@@ -1,0 +1,246 @@
+"""The test before publication: a candidate, its evidence, the policy and today, to findings.
+
+Pure. There is no bypass: publishing needs a report without a *block*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from factsheets import sizing, staleness
+from factsheets.bot import prompt
+from factsheets.canonical import Candidate
+from factsheets.snapshot import SectionSnapshot
+
+Level = Literal["block", "warn"]
+
+#: Where a finding is mended; pages turn it into a link.
+Place = Literal["probes", "suites", "rules", "sections", "sheet", "bot", ""]
+
+#: Warnings that a sheet's policy may turn into blocks.
+WARNINGS = frozenset({"content-not-probed", "unsourced", "never-checked", "edited-since-check"})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One reason, in one sentence, and where to mend it (`key`: the section's)."""
+
+    code: str
+    level: Level
+    sentence: str
+    place: Place = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PassingRun:
+    """The run that speaks for a subject. `summary` is what a publication keeps of it."""
+
+    run_id: str
+    content_hash: str
+    bot_hash: str
+    finished_on: date
+    summary: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The run that speaks for a subject, and what keeps it, or any run, from doing so."""
+
+    run: PassingRun | None
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How strict one sheet's gate is."""
+
+    evidence_max_age_days: int = 90
+    blocking_warnings: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What bots get now."""
+
+    number: int
+    slug: str
+    content_hash: str
+    rules_hash: str
+    bot_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateReport:
+    """All findings, blocks first."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def blocks(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.level == "block")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.level == "warn")
+
+    @property
+    def is_open(self) -> bool:
+        return not self.blocks
+
+
+def evaluate(
+    candidate: Candidate,
+    evidence: Evidence,
+    *,
+    policy: Policy,
+    live: Live | None,
+    today: date,
+    is_rollback: bool = False,
+) -> GateReport:
+    """Every reason why the candidate may not be published today, and every warning.
+
+    A rollback publishes a text that was let out before: its warnings about
+    sources and checks are history, so they are not raised again.
+    """
+    found = [
+        *_whole(candidate),
+        *evidence.findings,
+        *_run(candidate, evidence.run, policy, today),
+        *_sections(candidate, is_rollback=is_rollback),
+        *_live(candidate, live),
+    ]
+    strict = [
+        Finding(f.code, "block", f.sentence, f.place, f.key)
+        if f.code in policy.blocking_warnings
+        else f
+        for f in found
+    ]
+    return GateReport(tuple(sorted(strict, key=lambda f: f.level)))
+
+
+def _whole(candidate: Candidate) -> Iterable[Finding]:
+    if not candidate.rules_text:
+        yield Finding(
+            "no-rules", "block", "The sheet has no enabled rule; write at least one.", "rules"
+        )
+    if not candidate.content.sections:
+        yield Finding(
+            "no-sections",
+            "block",
+            "No section is included; write one or include one.",
+            "sections",
+        )
+    built = prompt.build(
+        candidate.rules_text, candidate.content, delivery=candidate.snapshot.delivery
+    )
+    needed = sizing.estimated_tokens(prompt.as_text(built))
+    usable = sizing.usable_window(candidate.snapshot.bot)
+    if needed > usable:
+        yield Finding(
+            "too-large",
+            "block",
+            f"Rules and sheet need about {needed:,} tokens, and the bot has room for {usable:,}; "
+            "shorten the text or choose a bot with a larger window.",
+            "sections",
+        )
+
+
+def _run(
+    candidate: Candidate, run: PassingRun | None, policy: Policy, today: date
+) -> Iterable[Finding]:
+    if run is None:
+        return
+    if run.bot_hash != candidate.subject.bot_hash:
+        yield Finding(
+            "bot-changed",
+            "block",
+            "The probes passed with another bot than the sheet has now; run them again.",
+            "probes",
+        )
+    if run.content_hash != candidate.subject.content_hash:
+        covers_content = candidate.snapshot.probe_scope == "rules+content"
+        yield Finding(
+            "content-not-probed",
+            "block" if covers_content else "warn",
+            "The text has changed since the probes passed; run them again to test it too.",
+            "probes",
+        )
+    age = (today - run.finished_on).days
+    if age > policy.evidence_max_age_days:
+        yield Finding(
+            "evidence-expired",
+            "block",
+            f"The probes passed {age} days ago, and the policy allows "
+            f"{policy.evidence_max_age_days}; run them again.",
+            "probes",
+        )
+
+
+#: What is asked of each included section: code, level, test, sentence.
+_SECTION_TESTS: tuple[tuple[str, Level, Callable[[SectionSnapshot], bool], str], ...] = (
+    (
+        "empty-section",
+        "block",
+        lambda s: not s.body,
+        "The section “{}” has no text; write it or take the section out.",
+    ),
+    (
+        "disputed",
+        "block",
+        staleness.is_disputed,
+        "The latest check of “{}” disputes its text; correct the text or check it again.",
+    ),
+    (
+        "unsourced",
+        "warn",
+        staleness.is_unsourced,
+        "The section “{}” cites no source that supports it; add one.",
+    ),
+    (
+        "never-checked",
+        "warn",
+        staleness.is_never_checked,
+        "Nobody has checked “{}” against its sources yet; check it.",
+    ),
+    (
+        "edited-since-check",
+        "warn",
+        staleness.is_edited_since_check,
+        "The text of “{}” has changed since its last check; check it again.",
+    ),
+)
+
+
+def _sections(candidate: Candidate, *, is_rollback: bool) -> Iterable[Finding]:
+    included = [section for section in candidate.snapshot.sections if section.included]
+    for code, level, applies, sentence in _SECTION_TESTS:
+        if is_rollback and level == "warn":
+            continue
+        for section in included:
+            if applies(section):
+                yield Finding(
+                    code, level, sentence.format(section.heading), "sections", section.key
+                )
+
+
+def _live(candidate: Candidate, live: Live | None) -> Iterable[Finding]:
+    if live is None:
+        return
+    now = (
+        candidate.snapshot.slug,
+        candidate.subject.content_hash,
+        candidate.subject.rules_hash,
+        candidate.subject.bot_hash,
+    )
+    if now == (live.slug, live.content_hash, live.rules_hash, live.bot_hash):
+        yield Finding(
+            "nothing-changed",
+            "block",
+            f"This is what publication {live.number} already serves; change the text, the rules "
+            "or the bot first.",
+            "sheet",
+        )

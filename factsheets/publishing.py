@@ -1,0 +1,288 @@
+"""Publish, roll back, withdraw: what is checked is what is stored, in one transaction."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from factsheets import canonical, evidence, gate, history
+from factsheets.errors import Refused
+from factsheets.models import GatePolicy, Outbox, Publication, PublicationEvent, Sheet, SheetState
+from factsheets.models.locking import hold_still
+
+log = logging.getLogger(__name__)
+
+
+class PublishRefused(Refused):
+    """The gate is closed; `report` says why, finding by finding."""
+
+    code = "publish-refused"
+
+    def __init__(self, report: gate.GateReport) -> None:
+        self.report = report
+        super().__init__(" ".join(finding.sentence for finding in report.blocks))
+
+
+class ChangedMeanwhile(Refused):
+    """What the person looked at is not what stands there now."""
+
+    code = "changed-meanwhile"
+
+
+class NothingLive(Refused):
+    """There is nothing to withdraw."""
+
+    code = "nothing-live"
+
+
+class ReasonMissing(Refused):
+    """Every act on what bots get says why."""
+
+    code = "reason-missing"
+
+
+class NoSuchPublication(Refused):
+    """A number that the sheet has not published."""
+
+    code = "no-such-publication"
+
+
+class Archived(Refused):
+    """The sheet is put away."""
+
+    code = "archived"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a person sees before publishing: the candidate, the gate, and what is live."""
+
+    candidate: canonical.Candidate
+    report: gate.GateReport
+    evidence: gate.Evidence
+    live_number: int | None
+
+
+def look(sheet: Sheet, *, now: datetime) -> Look:
+    """The gate of the draft as it stands."""
+    return _look(sheet, history.candidate_now(sheet), now=now, is_rollback=False)
+
+
+def look_back(publication: Publication, *, now: datetime) -> Look:
+    """The gate of a rollback to a publication."""
+    return _look(publication.sheet, history.candidate_of(publication), now=now, is_rollback=True)
+
+
+def publish(
+    *,
+    sheet_id: int,
+    seen: canonical.Subject,
+    seen_live_number: int | None,
+    by: User,
+    reason: str,
+    now: datetime,
+) -> Publication:
+    """Release the draft that was seen. Raises ChangedMeanwhile or PublishRefused."""
+    with transaction.atomic():
+        sheet = _locked(sheet_id)
+        view = look(sheet, now=now)
+        _same_as_seen(view, seen, seen_live_number)
+        return _release(
+            sheet,
+            view,
+            record=canonical.record_bytes(view.candidate.snapshot),
+            kind=PublicationEvent.Kind.PUBLISHED,
+            by=by,
+            reason=reason,
+            now=now,
+        )
+
+
+def rollback(
+    *,
+    sheet_id: int,
+    to_number: int,
+    seen_live_number: int | None,
+    by: User,
+    reason: str,
+    now: datetime,
+) -> Publication:
+    """Release the text and rules of publication N again, as a new number. The draft stays."""
+    with transaction.atomic():
+        sheet = _locked(sheet_id)
+        past = sheet.publications.filter(number=to_number).first()
+        if past is None:
+            raise NoSuchPublication(
+                f"{sheet.slug} has no publication {to_number}; look at its list of publications."
+            )
+        past.sheet = sheet
+        view = look_back(past, now=now)
+        _same_as_seen(view, view.candidate.subject, seen_live_number)
+        return _release(
+            sheet,
+            view,
+            record=bytes(past.record),
+            kind=PublicationEvent.Kind.ROLLED_BACK,
+            by=by,
+            reason=reason,
+            now=now,
+            restores=to_number,
+        )
+
+
+def withdraw(
+    *, sheet_id: int, by: User, reason: str, now: datetime, seen_live_number: int | None = None
+) -> PublicationEvent:
+    """Take the live publication away from bots. Never gated; refused when nothing is live.
+
+    With `seen_live_number` it is also refused when something else is live by now.
+    """
+    with transaction.atomic():
+        sheet = _locked(sheet_id)
+        live = sheet.state.live_publication
+        if live is None:
+            raise NothingLive(f"Nothing of {sheet.slug} is live, so there is nothing to withdraw.")
+        if seen_live_number is not None and live.number != seen_live_number:
+            raise ChangedMeanwhile(
+                f"Publication {live.number} went live while you looked at {seen_live_number}; "
+                "look again."
+            )
+        return _move(
+            sheet, kind=PublicationEvent.Kind.WITHDRAWN, to=None, by=by, reason=reason, now=now
+        )
+
+
+def _locked(sheet_id: int) -> Sheet:
+    # One picture, used to the end: what is checked is what is stored, even if
+    # an editor saves a section while this runs.
+    hold_still()
+    return Sheet.objects.select_related("bot", "state__live_publication").get(pk=sheet_id)
+
+
+def _look(
+    sheet: Sheet, candidate: canonical.Candidate, *, now: datetime, is_rollback: bool
+) -> Look:
+    found = evidence.for_subject(candidate.subject)
+    live = sheet.state.live_publication
+    report = gate.evaluate(
+        candidate,
+        found,
+        policy=_policy(sheet),
+        live=gate.Live(live.number, live.slug, live.content_hash, live.rules_hash, live.bot_hash)
+        if live
+        else None,
+        today=timezone.localdate(now),
+        is_rollback=is_rollback,
+    )
+    return Look(candidate, report, found, live.number if live else None)
+
+
+def _policy(sheet: Sheet) -> gate.Policy:
+    row = GatePolicy.objects.present().filter(sheet=sheet).first()
+    if row is None:
+        return gate.Policy()
+    return gate.Policy(row.evidence_max_age_days, frozenset(row.blocking_warnings))
+
+
+def _same_as_seen(view: Look, seen: canonical.Subject, seen_live_number: int | None) -> None:
+    if view.candidate.subject != seen:
+        raise ChangedMeanwhile(
+            "The sheet, its rules or its bot changed while you looked; look again before you publish."
+        )
+    if view.live_number != seen_live_number:
+        now_live = f"publication {view.live_number}" if view.live_number else "nothing"
+        raise ChangedMeanwhile(
+            f"Somebody else published or withdrew while you looked: {now_live} is live; look again."
+        )
+
+
+def _release(
+    sheet: Sheet,
+    view: Look,
+    *,
+    record: bytes,
+    kind: PublicationEvent.Kind,
+    by: User,
+    reason: str,
+    now: datetime,
+    restores: int | None = None,
+) -> Publication:
+    if sheet.archived_at is not None:
+        raise Archived(f"{sheet.slug} is archived; take it out of the archive first.")
+    run = view.evidence.run
+    if not view.report.is_open or run is None:
+        raise PublishRefused(view.report)
+    candidate = view.candidate
+    number = (
+        sheet.publications.order_by("-number").values_list("number", flat=True).first() or 0
+    ) + 1
+    body = canonical.body_bytes(candidate, number=number, published_at=now)
+    prompt = canonical.prompt_bytes(candidate)
+    publication = Publication.objects.create(
+        sheet=sheet,
+        number=number,
+        format=canonical.BODY_FORMAT,
+        slug=candidate.snapshot.slug,
+        body=body,
+        body_hash=canonical.sha256(body),
+        prompt=prompt,
+        prompt_hash=canonical.sha256(prompt),
+        content_hash=candidate.subject.content_hash,
+        rules_hash=candidate.subject.rules_hash,
+        bot_hash=candidate.subject.bot_hash,
+        record=record,
+        record_hash=canonical.sha256(record),
+        evidence=run.summary,
+        evidence_hash=canonical.sha256(run.summary),
+        published_at=now,
+        published_by=by,
+        published_by_name=by.get_username(),
+        reason=canonical.normalise(reason),
+        restores=restores,
+    )
+    _move(sheet, kind=kind, to=publication, by=by, reason=reason, now=now)
+    return publication
+
+
+def _move(
+    sheet: Sheet,
+    *,
+    kind: PublicationEvent.Kind,
+    to: Publication | None,
+    by: User,
+    reason: str,
+    now: datetime,
+) -> PublicationEvent:
+    """One event, one announcement, and the live publication moved to what the event says."""
+    reason = canonical.normalise(reason)
+    if not reason:
+        raise ReasonMissing("Say why in a few words; the reason is kept with the event.")
+    event = PublicationEvent.objects.create(
+        sheet=sheet,
+        kind=kind,
+        at=now,
+        by=by,
+        by_name=by.get_username(),
+        reason=reason,
+        from_publication=sheet.state.live_publication,
+        to_publication=to,
+    )
+    Outbox.objects.create(
+        topic=kind,
+        sheet=sheet,
+        payload={
+            "slug": sheet.slug,
+            "publication": to.number if to else None,
+            "content_hash": to.content_hash if to else None,
+            "at": canonical.instant(now),
+        },
+        created_at=now,
+    )
+    SheetState.objects.filter(sheet=sheet).update(live_publication=to)
+    log.info("sheet %s: %s, live now: %s", sheet.slug, kind, to.number if to else "nothing")
+    return event
