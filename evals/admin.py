@@ -1,0 +1,308 @@
+"""Suites, probes and question sets to edit; runs to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from evals import graders
+from evals.models import (
+    Attempt,
+    Probe,
+    Question,
+    QuestionSet,
+    Run,
+    Suite,
+    SuiteRequirement,
+)
+from factsheets import editing
+from factsheets.admin.base import (
+    AppendOnlyAdmin,
+    TrackedAdmin,
+    TrackedForm,
+    TrackedTabularInline,
+)
+
+
+class Lines(forms.CharField):
+    """A list of texts, one a line."""
+
+    widget = UnfoldAdminTextareaWidget
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value) or ""
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool((initial or []) != self.to_python(data))
+
+
+#: Form fields that stand for checks without values.
+_TICKED = {"refuses": "refuses", "answers": "answers", "no-leak": "no_leak"}
+
+
+class ProbeForm(TrackedForm):
+    """A probe with its checks as fields and not as JSON."""
+
+    turns = Lines(help_text="What the visitor says, one turn a line, in order.")
+    contains_any = Lines(
+        label="Last reply must contain one of",
+        required=False,
+        help_text="One a line. A line that begins with re: is a regular expression.",
+    )
+    not_contains = Lines(
+        label="No reply may contain", required=False, help_text="One a line, likewise."
+    )
+    anywhere = forms.BooleanField(
+        label="Match inside words too",
+        required=False,
+        help_text="Without the tick, lines are matched as whole words.",
+    )
+    refuses = forms.BooleanField(label="Must turn the question away", required=False)
+    answers = forms.BooleanField(label="Must answer", required=False)
+    no_leak = forms.BooleanField(label="Must not repeat the rules", required=False)
+
+    class Meta:
+        model = Probe
+        fields = [
+            "suite",
+            "key",
+            "category",
+            "turns",
+            "must",
+            "severity",
+            "needs",
+            "active",
+            "note",
+            "position",
+        ]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for check in self.instance.checks or []:
+            kind = check["type"]
+            if kind in _TICKED:
+                self.initial[_TICKED[kind]] = True
+            else:
+                self.initial[kind.replace("-", "_")] = check["values"]
+                self.initial["anywhere"] = check.get("match") == "anywhere"
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        if self.errors:
+            return data
+        checks = self._checks(data)
+        try:
+            graders.parse(checks)
+        except graders.CheckRefused as refused:
+            raise forms.ValidationError(refused.sentence) from refused
+        if data.get("active") and not checks:
+            raise forms.ValidationError(
+                "A probe without a check would always pass; add one or switch it off."
+            )
+        self.instance.checks = checks
+        return data
+
+    def _checks(self, data: dict[str, Any]) -> list[dict[str, object]]:
+        match = "anywhere" if data.get("anywhere") else "word"
+        lists = [
+            {"type": kind, "values": data[field], "match": match}
+            for kind, field in (("contains-any", "contains_any"), ("not-contains", "not_contains"))
+            if data.get(field)
+        ]
+        ticked = [{"type": kind} for kind, field in _TICKED.items() if data.get(field)]
+        return [*lists, *ticked]
+
+
+class SuiteRequirementInline(TrackedTabularInline):
+    model = SuiteRequirement
+    fields = ["sheet"]
+    verbose_name_plural = "required by sheets"
+
+
+@admin.register(Suite)
+class SuiteAdmin(TrackedAdmin):
+    list_display = ["title", "slug", "sheet", "repeats", "pass_bar", "probes_in_use"]
+    list_filter = ["sheet", ("removed_at", admin.EmptyFieldListFilter)]
+    search_fields = ["title", "slug", "probes__key", "probes__turns"]
+    list_select_related = ["sheet"]
+    fields = ["title", "slug", "sheet", "repeats", "pass_bar", "why"]
+    inlines = [SuiteRequirementInline]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Suite]:
+        rows: QuerySet[Suite] = super().get_queryset(request)
+        return rows.annotate(
+            probe_count=Count(
+                "probes", filter=Q(probes__removed_at__isnull=True, probes__active=True)
+            )
+        )
+
+    @admin.display(description="active probes", ordering="probe_count")
+    def probes_in_use(self, suite: Any) -> str:
+        return format_html(
+            '<a href="{}?suite__id__exact={}">{}</a>',
+            reverse("admin:evals_probe_changelist"),
+            suite.pk,
+            suite.probe_count,
+        )
+
+
+@admin.register(Probe)
+class ProbeAdmin(TrackedAdmin):
+    form = ProbeForm
+    list_display = ["key", "suite", "category", "must", "severity", "needs", "active", "first_turn"]
+    list_filter = [
+        "suite",
+        "category",
+        "must",
+        "severity",
+        "needs",
+        "active",
+        ("removed_at", admin.EmptyFieldListFilter),
+    ]
+    search_fields = ["key", "category", "turns", "note"]
+    list_select_related = ["suite"]
+    ordering = ["suite__title", "position", "id"]
+    fieldsets = [
+        (None, {"fields": ["suite", "key", "category", "turns", "must", "note"]}),
+        (
+            "Checks",
+            {
+                "fields": [
+                    "contains_any",
+                    "not_contains",
+                    "anywhere",
+                    "refuses",
+                    "answers",
+                    "no_leak",
+                ]
+            },
+        ),
+        (None, {"fields": ["severity", "needs", "active", "position", "why"]}),
+    ]
+
+    #: What a form shows in place of the stored checks; a reader sees those as they are.
+    _CHECK_FIELDS = ("contains_any", "not_contains", "anywhere", "refuses", "answers", "no_leak")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        return [
+            (
+                name,
+                {
+                    **options,
+                    "fields": ["checks"]
+                    if name == "Checks"
+                    else [f for f in options["fields"] if f not in self._CHECK_FIELDS],
+                },
+            )
+            for name, options in fieldsets
+        ]
+
+    def save_model(self, request: HttpRequest, obj: Probe, form: Any, change: bool) -> None:
+        if not change and not obj.position:
+            obj.position = editing.next_position(Probe.objects.filter(suite=obj.suite))
+        super().save_model(request, obj, form, change)
+
+    @admin.display(description="first turn")
+    def first_turn(self, probe: Probe) -> str:
+        return str(probe.turns[0]) if probe.turns else ""
+
+
+@admin.register(SuiteRequirement)
+class SuiteRequirementAdmin(TrackedAdmin):
+    list_display = ["sheet", "suite", "removed_at"]
+    list_filter = ["sheet", "suite", ("removed_at", admin.EmptyFieldListFilter)]
+    search_fields = ["sheet__title", "suite__title"]
+    list_select_related = ["sheet", "suite"]
+    fields = ["sheet", "suite", "why"]
+
+
+@admin.register(QuestionSet)
+class QuestionSetAdmin(TrackedAdmin):
+    list_display = ["title", "slug", "sheet"]
+    list_filter = ["sheet", ("removed_at", admin.EmptyFieldListFilter)]
+    search_fields = ["title", "slug", "questions__question"]
+    list_select_related = ["sheet"]
+    fields = ["title", "slug", "sheet", "why"]
+
+
+@admin.register(Question)
+class QuestionAdmin(TrackedAdmin):
+    list_display = ["key", "question_set", "question", "scope"]
+    list_filter = ["question_set", "scope", ("removed_at", admin.EmptyFieldListFilter)]
+    search_fields = ["key", "question", "expected"]
+    list_select_related = ["question_set"]
+    fields = [
+        "question_set",
+        "key",
+        "question",
+        "scope",
+        "sections",
+        "expected",
+        "facts",
+        "trap",
+        "note",
+        "position",
+        "why",
+    ]
+
+
+@admin.register(Run)
+class RunAdmin(AppendOnlyAdmin):
+    list_display = [
+        "started_at",
+        "sheet",
+        "state",
+        "outcome",
+        "planned",
+        "started_by_name",
+        "replies",
+    ]
+    list_filter = ["sheet", "outcome", "state", "is_partial", "started_at"]
+    search_fields = ["sheet__title", "rules_hash", "content_hash", "started_by_name"]
+    list_select_related = ["sheet"]
+    fields = [
+        "sheet",
+        "publication_number",
+        "state",
+        "outcome",
+        "planned",
+        "counts",
+        "is_partial",
+        "started_at",
+        "finished_at",
+        "started_by_name",
+        "stop_reason",
+        "content_hash",
+        "rules_hash",
+        "bot_hash",
+        "replies",
+    ]
+    readonly_fields = ["replies"]
+
+    @admin.display(description="replies")
+    def replies(self, run: Run) -> str:
+        return format_html(
+            '<a href="{}">see every reply</a>', reverse("runs:detail", args=[run.pk])
+        )
+
+
+@admin.register(Attempt)
+class AttemptAdmin(AppendOnlyAdmin):
+    list_display = ["probe", "repeat", "run", "category", "state", "outcome", "tries", "error_type"]
+    list_filter = ["run__sheet", "outcome", "state", "category", "suite"]
+    search_fields = ["probe", "error", "turns__sent", "turns__received"]
+    list_select_related = ["run"]

@@ -1,0 +1,173 @@
+"""Answers the gate's question: which passing run speaks for a subject, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils import timezone
+
+from evals import runs, suites
+from evals.models import Run
+from factsheets import canonical
+from factsheets.canonical import Subject
+from factsheets.gate import Evidence, Finding, PassingRun
+
+
+def for_subject(subject: Subject) -> Evidence:
+    """The latest passing full run of this sheet on these rules, with what else differs as findings."""
+    required = suites.required(subject.sheet_id)
+    found = list(_suites(required))
+    ended = list(
+        Run.objects.filter(
+            sheet_id=subject.sheet_id,
+            rules_hash=subject.rules_hash,
+            state=Run.State.CLOSED,
+            is_partial=False,
+        )
+        .defer("content", "rules_text")
+        .order_by("-finished_at", "id")
+    )
+    passing = next((run for run in ended if run.outcome == Run.Outcome.PASSED), None)
+    if passing is None:
+        return Evidence(None, (*found, _not_probed(ended)))
+    found += _against(passing, required)
+    found += _newer_failures(passing, ended, subject)
+    return Evidence(
+        PassingRun(
+            run_id=str(passing.id),
+            content_hash=passing.content_hash,
+            bot_hash=passing.bot_hash,
+            finished_on=timezone.localdate(passing.ended_at),
+            summary=summary(passing),
+        ),
+        tuple(found),
+    )
+
+
+def summary(run: Run) -> bytes:
+    """What a publication keeps of its run, recomputable from rows. No person, prompt or reply."""
+    return _summary(run, run.counts)
+
+
+def recomputed(run: Run) -> bytes:
+    """The same with the counts taken from the attempts again, to find a forged one."""
+    return _summary(run, runs.result(run).counts)
+
+
+def _summary(run: Run, counts: dict[str, object]) -> bytes:
+    return canonical.canonical_json(
+        {
+            "run": str(run.id),
+            "content_hash": run.content_hash,
+            "rules_hash": run.rules_hash,
+            "bot_hash": run.bot_hash,
+            "provider": run.plan["bot"]["provider"],
+            "model": run.plan["bot"]["model"],
+            "finished_at": canonical.instant(run.ended_at),
+            "counts": counts,
+            "suites": [
+                {
+                    "slug": suite["slug"],
+                    "hash": suite["hash"],
+                    "repeats": suite["repeats"],
+                    "pass_bar": suite["pass_bar"],
+                    "left_out": suite["left_out"],
+                }
+                for suite in run.plan["suites"]
+            ],
+        }
+    )
+
+
+def _suites(required: Sequence[suites.FrozenSuite]) -> list[Finding]:
+    if not required:
+        return [
+            Finding(
+                "no-suite",
+                "block",
+                "The sheet requires no suite of probes, so nothing tests its rules; require one.",
+                "suites",
+            )
+        ]
+    return [
+        Finding(
+            "empty-suite",
+            "block",
+            f"The suite “{suite.title}” has no active probe with a check; add some or drop it.",
+            "suites",
+        )
+        for suite in required
+        if suite.is_empty
+    ]
+
+
+def _not_probed(ended: Sequence[Run]) -> Finding:
+    if not ended:
+        sentence = "The probes have not run on these rules; run them."
+    else:
+        last = ended[0]
+        sentence = (
+            f"No run on these rules has passed; the last one ended {last.get_outcome_display()}. "
+            "See what went wrong and run the probes again."
+        )
+    return Finding("rules-not-probed", "block", sentence, "probes")
+
+
+def _against(passing: Run, required: Sequence[suites.FrozenSuite]) -> list[Finding]:
+    ran: dict[str, str] = {suite["slug"]: suite["hash"] for suite in passing.plan["suites"]}
+    wanted = {suite.slug: suite for suite in required}
+    if ran.keys() != wanted.keys() and wanted:
+        return [
+            Finding(
+                "requirements-changed",
+                "block",
+                f"The probes passed with the suites {_listed(ran)}, and the sheet now requires "
+                f"{_listed(wanted)}; run them again.",
+                "probes",
+            )
+        ]
+    return [
+        Finding(
+            "suite-changed",
+            "block",
+            f"The suite “{suite.title}” has changed since it passed; run the probes again.",
+            "probes",
+        )
+        for slug, suite in wanted.items()
+        if ran.get(slug) != suite.hash
+    ]
+
+
+def _newer_failures(passing: Run, ended: Sequence[Run], subject: Subject) -> list[Finding]:
+    """A later full run of the same subject and suites that failed; other endings do not count."""
+
+    def same_suites(run: Run) -> bool:
+        return _hashes(run.plan) == _hashes(passing.plan)
+
+    later = [
+        run
+        for run in ended[: ended.index(passing)]
+        if run.outcome == Run.Outcome.FAILED
+        and (run.content_hash, run.bot_hash) == (subject.content_hash, subject.bot_hash)
+        and same_suites(run)
+    ]
+    if not later:
+        return []
+    return [
+        Finding(
+            "newer-run-failed",
+            "block",
+            "A later run of the same probes on the same text, rules and bot failed; "
+            "mend what it found and run them again.",
+            "probes",
+        )
+    ]
+
+
+def _hashes(plan: dict[str, Any]) -> dict[str, str]:
+    return {suite["slug"]: suite["hash"] for suite in plan["suites"]}
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(sorted(names)) or "none"

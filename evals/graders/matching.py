@@ -1,0 +1,99 @@
+"""Finding words in a reply: folded alike, and shown where they stand in the reply as it is."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+
+import regex
+
+#: Seconds for one search; a pattern that takes longer is broken, and the check ungraded.
+PATTERN_SECONDS = 1.0
+
+PATTERN = "re:"
+
+_ALIKE = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′ʼ", "'"),
+        **dict.fromkeys("“”„‟″", '"'),
+        **dict.fromkeys("‐‑‒–—―−", "-"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A text without differences that no reader sees, and where each character came from."""
+
+    text: str
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """The stretch of the original that a stretch of the folded text stands for."""
+        return self.starts[start], self.ends[end - 1]
+
+
+def fold(text: str) -> Folded:
+    """Fold case, curly quotes, dashes, white space and compatibility forms alike."""
+    characters: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    position = 0
+    while position < len(text):
+        end = position + 1
+        while end < len(text) and unicodedata.combining(text[end]):
+            end += 1
+        piece = " " if text[position:end].isspace() else text[position:end].translate(_ALIKE)
+        for character in unicodedata.normalize(
+            "NFKC", unicodedata.normalize("NFKC", piece).casefold()
+        ).translate(_ALIKE):
+            characters.append(character)
+            starts.append(position)
+            ends.append(end)
+        position = end
+    return Folded("".join(characters), tuple(starts), tuple(ends))
+
+
+@cache
+def _needle(value: str) -> str:
+    return fold(value).text
+
+
+def find(value: str, reply: str, folded: Folded, *, anywhere: bool) -> tuple[int, int] | None:
+    """Where a value stands in a reply, or None.
+
+    Plain values are looked for in the folded reply, on word boundaries unless
+    `anywhere`. A value that begins with `re:` is a pattern for the reply as it
+    is. Raises TimeoutError for a pattern that does not end.
+    """
+    if value.startswith(PATTERN):
+        match = compiled(value).search(reply, timeout=PATTERN_SECONDS)
+        return match.span() if match else None
+    needle = _needle(value)
+    start = folded.text.find(needle)
+    while start >= 0:
+        end = start + len(needle)
+        if anywhere or _on_boundaries(folded.text, start, end):
+            return folded.original(start, end)
+        start = folded.text.find(needle, start + 1)
+    return None
+
+
+@cache
+def compiled(value: str) -> regex.Pattern[str]:
+    """The pattern after `re:`, without regard to case, line by line. Raises regex.error."""
+    return regex.compile(value.removeprefix(PATTERN), regex.IGNORECASE | regex.MULTILINE)
+
+
+def _on_boundaries(text: str, start: int, end: int) -> bool:
+    def joins(left: int, right: int) -> bool:
+        inside = left >= 0 and right < len(text)
+        return inside and _is_word(text[left]) and _is_word(text[right])
+
+    return not joins(start - 1, start) and not joins(end - 1, end)
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

@@ -1,0 +1,18 @@
+"""Suites and question sets (tracked), and runs with all that happened in them."""
+
+from evals.models.question_sets import Question, QuestionSet
+from evals.models.runs import Attempt, Run, Spend, Turn, Verdict
+from evals.models.suites import Probe, Suite, SuiteRequirement
+
+__all__ = [
+    "Attempt",
+    "Probe",
+    "Question",
+    "QuestionSet",
+    "Run",
+    "Spend",
+    "Suite",
+    "SuiteRequirement",
+    "Turn",
+    "Verdict",
+]

@@ -1,0 +1,52 @@
+"""Celery's doorways: ids in, clock read, one call. A task is a hint; rows decide."""
+
+from __future__ import annotations
+
+import logging
+from uuid import UUID
+
+from celery import shared_task
+from django.db import close_old_connections
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from evals import attempts, runs
+from factsheets import health
+
+log = logging.getLogger(__name__)
+
+
+def dispatch(run_id: UUID) -> bool:
+    """Send a run's next attempts to the workers. False when the broker is out of reach:
+    the tick sends them once it is back."""
+    try:
+        for attempt_id in runs.advance(run_id, now=timezone.now()):
+            run_attempt.delay(attempt_id=str(attempt_id))
+    except OperationalError:
+        log.warning("the broker is out of reach; run %s goes on when it is back", run_id)
+        return False
+    return True
+
+
+@shared_task
+def run_attempt(*, attempt_id: str, **_later: object) -> None:
+    # _later: a worker from before a deploy survives arguments added by it.
+    close_old_connections()
+    run_id = attempts.perform(UUID(attempt_id), clock=timezone.now)
+    if run_id is not None:
+        dispatch(run_id)
+
+
+@shared_task
+def tick(**_later: object) -> None:
+    """The backstop: lost workers, lost messages, back-off that has passed, runs left open."""
+    close_old_connections()
+    health.beat(now=timezone.now())
+    for run_id in runs.open_runs():
+        advance_run.delay(run_id=str(run_id))
+
+
+@shared_task
+def advance_run(*, run_id: str, **_later: object) -> None:
+    close_old_connections()
+    dispatch(UUID(run_id))

@@ -1,0 +1,49 @@
+"""What the database refuses of runs, and of publications that no run stands behind."""
+
+from __future__ import annotations
+
+from factsheets.triggers import Trigger, append_only
+
+_FROZEN = "A run that has ended is never changed."
+
+#: An incomplete run may be taken up again; every other ending is final.
+_ENDED = "outcome NOT IN ('', 'incomplete')"
+
+
+def _of_ended_run(row: str, run: str) -> str:
+    return f"EXISTS (SELECT 1 FROM evals_run WHERE id = {run.format(row)} AND {_ENDED})"  # noqa: S608
+
+
+_RUN_OF = {
+    "evals_attempt": "{0}.run_id",
+    "evals_turn": "(SELECT run_id FROM evals_attempt WHERE id = {0}.attempt_id)",
+    "evals_verdict": "(SELECT run_id FROM evals_attempt WHERE id = {0}.attempt_id)",
+}
+
+EVALS: tuple[Trigger, ...] = (
+    Trigger("evals_run", "UPDATE", _FROZEN, f"OLD.{_ENDED}"),
+    *(t for t in append_only("evals_run", "Runs") if t.event != "UPDATE"),
+    *(
+        Trigger(
+            table,
+            event,
+            _FROZEN,
+            _of_ended_run("OLD" if event != "INSERT" else "NEW", run),
+        )
+        for table, run in _RUN_OF.items()
+        for event in ("INSERT", "UPDATE", "DELETE")
+    ),
+    *(
+        t
+        for table in _RUN_OF
+        for t in append_only(table, "What happened in runs")
+        if t.event == "TRUNCATE"
+    ),
+    Trigger(
+        "factsheets_publication",
+        "INSERT",
+        "No run of the probes has passed on these rules.",
+        "NOT EXISTS (SELECT 1 FROM evals_run WHERE sheet_id = NEW.sheet_id "
+        "AND rules_hash = NEW.rules_hash AND state = 'closed' AND outcome = 'passed')",
+    ),
+)

@@ -1,0 +1,143 @@
+"""Pages and fragments about runs. The sheet's own pages show the fragments by their addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from evals import highlight, runs, tasks
+from evals.models import Attempt, Run
+from factsheets.errors import Refused
+from factsheets.models import Sheet
+
+View = Callable[..., HttpResponse]
+
+
+def staff(permission: str) -> Callable[[View], View]:
+    """For people in the admin who have the permission; others log in or are told no."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not request.user.has_perm(permission):
+                raise PermissionDenied
+            return view(request, *args, **kwargs)
+
+        return admin.site.admin_view(checked)
+
+    return decorate
+
+
+@staff("evals.start_run")
+@require_POST
+def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
+    """Start a run on the draft, or on a publication, and go back to the gate."""
+    sheet = get_object_or_404(Sheet.objects.present(), pk=sheet_id)
+    number = request.POST.get("publication", "")
+    try:
+        run = runs.start(
+            sheet_id=sheet.pk,
+            publication_number=int(number) if number.isdecimal() and len(number) < 10 else None,
+            by=_person(request),
+            now=timezone.now(),
+        )
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    else:
+        _send(request, run.id)
+    return redirect("admin:sheet_gate", sheet.pk)
+
+
+@staff("evals.start_run")
+@require_POST
+def cancel(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """Ask no further probe of a run."""
+    run = get_object_or_404(Run, pk=run_id)
+    try:
+        runs.cancel(run.id)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    else:
+        _send(request, run.id)
+    return redirect("admin:sheet_gate", run.sheet_id)
+
+
+@staff("evals.view_run")
+@require_safe
+def progress(request: HttpRequest, sheet_id: int) -> HttpResponse:
+    """The sheet's newest runs as a fragment; it asks for itself again while one is open."""
+    newest = list(
+        Run.objects.filter(sheet_id=sheet_id)
+        .defer("content", "rules_text")
+        .annotate(
+            done=Count("attempts", filter=Q(attempts__state=Attempt.State.DONE)),
+            failed=Count("attempts", filter=Q(attempts__outcome=Attempt.Outcome.FAIL)),
+            broken=Count(
+                "attempts",
+                filter=Q(attempts__outcome__in=["error", "truncated", "ungraded"]),
+            ),
+        )
+        .order_by("-started_at", "id")[:5]
+    )
+    is_open = any(run.state == Run.State.RUNNING for run in newest)
+    response = render(
+        request, "evals/progress.html", {"runs": newest, "is_open": is_open, "sheet_id": sheet_id}
+    )
+    if request.GET.get("was") == "open" and not is_open:
+        # The gate above this fragment has a new answer.
+        response["HX-Refresh"] = "true"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@staff("evals.view_run")
+@require_safe
+def detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """One run: what was asked, what came back, and the words that decided."""
+    run = get_object_or_404(Run.objects.select_related("sheet"), pk=run_id)
+    attempts = list(
+        run.attempts.prefetch_related("turns", "verdicts", "spends").order_by(
+            "position", "repeat", "id"
+        )
+    )
+    worst_first = sorted(attempts, key=lambda a: a.outcome == Attempt.Outcome.PASS)
+    return render(
+        request,
+        "evals/run.html",
+        {
+            **admin.site.each_context(request),
+            "title": f"Run of {run.started_at:%d %B %Y, %H:%M} on {run.sheet}",
+            "run": run,
+            "attempts": [(attempt, highlight.turns(attempt)) for attempt in worst_first],
+            "spends": sum(len(attempt.spends.all()) for attempt in attempts),
+        },
+    )
+
+
+def _person(request: HttpRequest) -> User:
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
+
+
+def _send(request: HttpRequest, run_id: UUID) -> None:
+    def send() -> None:
+        if not tasks.dispatch(run_id):
+            messages.warning(
+                request,
+                "The broker is out of reach; the run goes on by itself once it is back.",
+            )
+
+    transaction.on_commit(send)
