@@ -1,0 +1,174 @@
+"""What all our admin pages share: one change set a save, read-only history, nothing deleted."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.forms.models import BaseInlineFormSet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
+from simple_history.admin import SimpleHistoryAdmin
+from unfold.admin import ModelAdmin, StackedInline, TabularInline
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from factsheets import editing
+from factsheets.errors import Refused
+from factsheets.models import TrackedModel
+from factsheets.models.tracking import change_set
+
+
+def person(request: HttpRequest) -> User:
+    """Who is asking. The admin lets nobody in who has not logged in."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied
+    return request.user
+
+
+class TrackedForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A form that asks why."""
+
+    why = forms.CharField(
+        label="Why",
+        max_length=500,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="A few words for the history: what this change is for.",
+    )
+
+    def clean_why(self) -> str:
+        why: str = self.cleaned_data["why"]
+        if self.instance.pk and self.has_changed() and not why.strip():
+            raise forms.ValidationError("Say in a few words why you change this.")
+        return why
+
+
+class KeepsRows(BaseInlineFormSet):  # type: ignore[type-arg]
+    """Rows ticked for deletion are removed, which can be undone, never deleted."""
+
+    def delete_existing(self, obj: TrackedModel, commit: bool = True) -> None:
+        obj.removed_at = timezone.now()
+        if commit:
+            obj.save()
+
+
+class PresentRows:
+    """Inlines show what is in use."""
+
+    formset = KeepsRows
+    extra = 0
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request)  # type: ignore[misc]
+        return rows.filter(removed_at__isnull=True)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        # Taking a row out of use is a change of it, and asks for that permission.
+        return bool(self.has_change_permission(request, obj))  # type: ignore[attr-defined]
+
+
+class TrackedStackedInline(PresentRows, StackedInline):  # type: ignore[misc]
+    """Tall rows beside their parent."""
+
+
+class TrackedTabularInline(PresentRows, TabularInline):  # type: ignore[misc]
+    """Flat rows beside their parent."""
+
+
+class ReadOnlyHistory(SimpleHistoryAdmin):  # type: ignore[misc]
+    """History is for reading. Restoring has its own door."""
+
+    history_list_per_page = 20
+
+    def history_form_view(
+        self, request: HttpRequest, object_id: str, version_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        if request.method not in {"GET", "HEAD"}:
+            raise PermissionDenied("History pages are read-only.")
+        response: HttpResponse = super().history_form_view(
+            request, object_id, version_id, extra_context
+        )
+        return response
+
+    def revert_disabled(self, request: HttpRequest, obj: Any = None) -> bool:
+        return True
+
+
+class TrackedAdmin(ReadOnlyHistory, ModelAdmin):  # type: ignore[misc]
+    """A page that edits tracked rows: every save is one change set with who and why."""
+
+    form = TrackedForm
+    warn_unsaved_form = True
+    list_per_page = 50
+    actions = ["remove_selected", "restore_selected"]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Whoever may only look is not asked why."""
+        fieldsets = super().get_fieldsets(request, obj)
+        may_save = self.has_change_permission(request, obj) if obj else True
+        if may_save:
+            return fieldsets
+        return [
+            (name, {**options, "fields": [f for f in options["fields"] if f != "why"]})
+            for name, options in fieldsets
+        ]
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        if request.method != "POST":
+            response: HttpResponse = super().changeform_view(
+                request, object_id, form_url, extra_context
+            )
+            return response
+        try:
+            with change_set(
+                by=person(request), reason=request.POST.get("why", ""), now=timezone.now()
+            ):
+                response = super().changeform_view(request, object_id, form_url, extra_context)
+        except Refused as refused:
+            messages.error(request, refused.sentence)
+            return HttpResponseRedirect(request.get_full_path())
+        return response
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @admin.action(description="Take out of use", permissions=["change"])
+    def remove_selected(self, request: HttpRequest, rows: QuerySet[TrackedModel]) -> None:
+        with change_set(by=person(request), reason="Taken out of use.", now=timezone.now()) as now:
+            for row in rows:
+                editing.remove(row, by=now.by, reason=now.reason, now=now.at)
+        messages.success(request, "Taken out of use; restore them here if you need them again.")
+
+    @admin.action(description="Take into use again", permissions=["change"])
+    def restore_selected(self, request: HttpRequest, rows: QuerySet[TrackedModel]) -> None:
+        with change_set(
+            by=person(request), reason="Taken into use again.", now=timezone.now()
+        ) as now:
+            for row in rows:
+                editing.restore(row, by=now.by, reason=now.reason, now=now.at)
+        messages.success(request, "Taken into use again.")
+
+
+class AppendOnlyAdmin(ModelAdmin):  # type: ignore[misc]
+    """Rows that are written once: everyone may look at most."""
+
+    actions: ClassVar[Any] = None
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,234 @@
+"""The pages of a sheet where its gate is read and it is published, withdrawn or rolled back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from factsheets import canonical, gate, publishing
+from factsheets.admin.base import person
+from factsheets.errors import Refused
+from factsheets.models import Publication, Sheet
+
+#: Where each place that a finding names is mended.
+_PLACES: Mapping[gate.Place, Callable[[Sheet], str]] = {
+    "rules": lambda sheet: (
+        reverse("admin:factsheets_rule_changelist")
+        + f"?ruleset__sheet_links__sheet__id__exact={sheet.pk}"
+    ),
+    "sections": lambda sheet: (
+        reverse("admin:factsheets_section_changelist") + f"?sheet__id__exact={sheet.pk}"
+    ),
+    "sheet": lambda sheet: reverse("admin:factsheets_sheet_change", args=[sheet.pk]),
+    "bot": lambda sheet: reverse("admin:factsheets_botprofile_change", args=[sheet.bot_id]),
+    # Pages of the probes' app, by the names of their addresses.
+    "suites": lambda sheet: (
+        reverse("admin:evals_suiterequirement_changelist") + f"?sheet__id__exact={sheet.pk}"
+    ),
+    "probes": lambda sheet: "#probes",
+}
+
+
+class ReasonForm(forms.Form):
+    """Why, in a few words."""
+
+    reason = forms.CharField(
+        label="Why",
+        max_length=500,
+        error_messages={"required": "Say in a few words why; the reason is kept with the event."},
+    )
+
+
+@require_safe
+def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
+    """The gate, the probes and what is live, on one page."""
+    sheet = _sheet(request, sheet_id, "view_sheet")
+    view = publishing.look(sheet, now=timezone.now())
+    sections = dict(sheet.sections.values_list("key", "pk"))
+    last = sheet.events.order_by("-id").first()
+    return _page(
+        request,
+        "factsheets/gate_page.html",
+        sheet,
+        title=f"Gate and publishing: {sheet.title}",
+        report=view.report,
+        findings=[(finding, _mend(sheet, finding, sections)) for finding in view.report.findings],
+        view=view,
+        last_event=last,
+        live=sheet.state.live_publication,
+        publications=sheet.publications.defer("body", "prompt", "record", "evidence").order_by(
+            "-number"
+        )[:20],
+        is_offline=view.candidate.snapshot.bot.provider == "offline",
+    )
+
+
+@require_POST
+def publish(request: HttpRequest, sheet_id: int) -> HttpResponse:
+    """Publish what the page showed, or say why not."""
+    sheet = _sheet(request, sheet_id, "publish_sheet")
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        return _refusal(request, sheet, str(form.errors["reason"][0]))
+    try:
+        publication = publishing.publish(
+            sheet_id=sheet.pk,
+            seen=canonical.Subject(
+                sheet_id=sheet.pk,
+                content_hash=request.POST.get("content_hash", ""),
+                rules_hash=request.POST.get("rules_hash", ""),
+                bot_hash=request.POST.get("bot_hash", ""),
+            ),
+            seen_live_number=_number(request.POST.get("live_number", "")),
+            by=person(request),
+            reason=form.cleaned_data["reason"],
+            now=timezone.now(),
+        )
+    except Refused as refused:
+        return _refusal(request, sheet, refused.sentence)
+    messages.success(request, f"Publication {publication.number} is live.")
+    return to_gate(sheet.pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def withdraw(request: HttpRequest, sheet_id: int) -> HttpResponse:
+    """Ask why, then take the live publication away from bots."""
+    sheet = _sheet(request, sheet_id, "withdraw_sheet")
+    live = sheet.state.live_publication
+    if live is None:
+        return _refusal(request, sheet, "Nothing is live, so there is nothing to withdraw.")
+    form = ReasonForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            publishing.withdraw(
+                sheet_id=sheet.pk,
+                seen_live_number=_number(request.POST.get("live_number", "")),
+                by=person(request),
+                reason=form.cleaned_data["reason"],
+                now=timezone.now(),
+            )
+        except Refused as refused:
+            return _refusal(request, sheet, refused.sentence)
+        messages.success(request, "Withdrawn: bots are told to drop their copies.")
+        return to_gate(sheet.pk)
+    return _confirm(
+        request,
+        sheet,
+        form,
+        title=f"Withdraw {sheet.title}",
+        consequence=f"Publication {live.number} will answer 410 (gone) on every public address of "
+        "the sheet, and bots should stop answering from it.",
+        button="Withdraw",
+        live=live,
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rollback(request: HttpRequest, sheet_id: int) -> HttpResponse:
+    """Ask why, then publish an earlier publication's text and rules again."""
+    sheet = _sheet(request, sheet_id, "rollback_sheet")
+    number = _number(request.POST.get("to", request.GET.get("to", "")))
+    past = sheet.publications.filter(number=number).first() if number else None
+    if past is None:
+        return _refusal(request, sheet, "Choose a publication from the list to go back to.")
+    live = sheet.state.live_publication
+    form = ReasonForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            publication = publishing.rollback(
+                sheet_id=sheet.pk,
+                to_number=past.number,
+                seen_live_number=_number(request.POST.get("live_number", "")),
+                by=person(request),
+                reason=form.cleaned_data["reason"],
+                now=timezone.now(),
+            )
+        except Refused as refused:
+            return _refusal(request, sheet, refused.sentence)
+        messages.success(
+            request, f"Publication {publication.number} is live, with the text of {past.number}."
+        )
+        return to_gate(sheet.pk)
+    past.sheet = sheet
+    return _confirm(
+        request,
+        sheet,
+        form,
+        title=f"Roll back {sheet.title} to publication {past.number}",
+        consequence=f"The text and rules of publication {past.number} will be published again under "
+        "a new number. The draft stays as it is.",
+        button=f"Publish {past.number} again",
+        live=live,
+        to=past.number,
+        report=publishing.look_back(past, now=timezone.now()).report,
+    )
+
+
+PAGES: Mapping[str, Callable[..., HttpResponse]] = {
+    "gate": gate_page,
+    "publish": publish,
+    "withdraw": withdraw,
+    "rollback": rollback,
+}
+
+
+def to_gate(sheet_id: int) -> HttpResponseRedirect:
+    """Back to the sheet's gate."""
+    return redirect("admin:sheet_gate", sheet_id)
+
+
+def _sheet(request: HttpRequest, sheet_id: int, permission: str) -> Sheet:
+    if not request.user.has_perm(f"factsheets.{permission}"):
+        raise PermissionDenied
+    return get_object_or_404(
+        Sheet.objects.present().select_related("bot", "state__live_publication"), pk=sheet_id
+    )
+
+
+def _page(
+    request: HttpRequest, template: str, sheet: Sheet, *, title: str, **context: Any
+) -> HttpResponse:
+    return render(
+        request,
+        template,
+        {**admin.site.each_context(request), "sheet": sheet, "title": title, **context},
+    )
+
+
+def _confirm(
+    request: HttpRequest,
+    sheet: Sheet,
+    form: ReasonForm,
+    *,
+    title: str,
+    live: Publication | None,
+    **context: Any,
+) -> HttpResponse:
+    return _page(
+        request, "factsheets/confirm.html", sheet, title=title, form=form, live=live, **context
+    )
+
+
+def _refusal(request: HttpRequest, sheet: Sheet, sentence: str) -> HttpResponse:
+    messages.error(request, sentence)
+    return to_gate(sheet.pk)
+
+
+def _mend(sheet: Sheet, finding: gate.Finding, sections: Mapping[str, int]) -> str:
+    """The address where a finding is mended, or nothing."""
+    if finding.key in sections:
+        return reverse("admin:factsheets_section_change", args=[sections[finding.key]])
+    return _PLACES[finding.place](sheet) if finding.place else ""
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 10 else None

@@ -1,0 +1,81 @@
+"""Rules and the bots that must obey them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+
+from factsheets import editing
+from factsheets.admin.base import TrackedAdmin, TrackedTabularInline
+from factsheets.models import BotProfile, Rule, RuleSet, SheetRuleSet
+
+
+class SheetRuleSetInline(TrackedTabularInline):
+    model = SheetRuleSet
+    fields = ["sheet", "position"]
+    verbose_name_plural = "sheets that use this set"
+
+
+@admin.register(RuleSet)
+class RuleSetAdmin(TrackedAdmin):
+    list_display = ["title", "slug", "shared", "rules_in_use"]
+    list_filter = ["shared", ("removed_at", admin.EmptyFieldListFilter)]
+    search_fields = ["title", "slug", "rules__text"]
+    fields = ["title", "slug", "shared", "why"]
+    inlines = [SheetRuleSetInline]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[RuleSet]:
+        rows: QuerySet[RuleSet] = super().get_queryset(request)
+        return rows.annotate(rule_count=Count("rules", filter=Q(rules__removed_at__isnull=True)))
+
+    @admin.display(description="rules", ordering="rule_count")
+    def rules_in_use(self, ruleset: Any) -> int:
+        return int(ruleset.rule_count)
+
+
+@admin.register(Rule)
+class RuleAdmin(TrackedAdmin):
+    list_display = ["key", "kind", "ruleset", "position", "enabled", "text"]
+    list_filter = [
+        "ruleset",
+        ("ruleset__sheet_links__sheet", admin.RelatedOnlyFieldListFilter),
+        "kind",
+        "enabled",
+        ("removed_at", admin.EmptyFieldListFilter),
+    ]
+    search_fields = ["key", "text"]
+    list_select_related = ["ruleset"]
+    ordering = ["ruleset__title", "position", "id"]
+    fields = ["ruleset", "key", "kind", "text", "position", "enabled", "why"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Rule | None = None) -> list[str]:
+        return ["ruleset", "key"] if obj else []
+
+    def save_model(self, request: HttpRequest, obj: Rule, form: Any, change: bool) -> None:
+        if not change and not obj.position:
+            obj.position = editing.next_position(Rule.objects.filter(ruleset=obj.ruleset))
+        super().save_model(request, obj, form, change)
+
+
+@admin.register(BotProfile)
+class BotProfileAdmin(TrackedAdmin):
+    list_display = ["slug", "provider", "model", "max_tokens", "context_window"]
+    list_filter = ["provider", ("removed_at", admin.EmptyFieldListFilter)]
+    search_fields = ["slug", "model"]
+    fields = [
+        "slug",
+        "provider",
+        "model",
+        "effort",
+        "thinking",
+        "max_tokens",
+        "context_window",
+        "reserve_history",
+        "reserve_question",
+        "reserve_retrieval",
+        "reserve_output",
+        "why",
+    ]

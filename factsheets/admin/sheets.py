@@ -1,0 +1,255 @@
+"""Sheets, their sections and the sources these cite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from unfold.decorators import action
+
+from factsheets import editing
+from factsheets.admin import publishing_pages
+from factsheets.admin.base import TrackedAdmin, TrackedStackedInline, person
+from factsheets.errors import Refused
+from factsheets.models import Citation, GatePolicy, Section, Sheet, Source
+
+#: Fields of a sheet that ask for more than the permission to change one.
+_FIELD_PERMISSIONS = {
+    "slug": "factsheets.rename_sheet",
+    "visibility": "factsheets.change_visibility",
+    "bot": "factsheets.assign_bot",
+    "probe_scope": "factsheets.assign_bot",
+}
+
+
+@admin.register(Sheet)
+class SheetAdmin(TrackedAdmin):
+    list_display = ["title", "slug", "live", "sections_in_use", "bot", "visibility", "publishing"]
+    list_filter = ["visibility", "bot", ("archived_at", admin.EmptyFieldListFilter)]
+    search_fields = ["title", "slug", "description", "sections__heading", "sections__body"]
+    list_select_related = ["bot", "state__live_publication"]
+    fields = [
+        "title",
+        "slug",
+        "description",
+        "language",
+        "bot",
+        "probe_scope",
+        "visibility",
+        "delivery",
+        "why",
+    ]
+    actions_detail = ["open_publishing", "open_sections"]
+    actions: Any = ["archive_selected", "unarchive_selected"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Sheet]:
+        rows: QuerySet[Sheet] = super().get_queryset(request)
+        return rows.annotate(
+            section_count=Count("sections", filter=Q(sections__removed_at__isnull=True))
+        )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Sheet | None = None) -> list[str]:
+        closed = [
+            field
+            for field, permission in _FIELD_PERMISSIONS.items()
+            if obj is not None and not request.user.has_perm(permission)
+        ]
+        return [*closed, "delivery"]
+
+    def get_prepopulated_fields(
+        self, request: HttpRequest, obj: Sheet | None = None
+    ) -> dict[str, list[str]]:
+        return {} if obj else {"slug": ["title"]}
+
+    def save_model(self, request: HttpRequest, obj: Sheet, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if not change:
+            editing.complete_sheet(
+                obj, by=person(request), reason=form.cleaned_data["why"], now=timezone.now()
+            )
+
+    def get_urls(self) -> list[URLPattern]:
+        pages = [
+            path(f"<int:sheet_id>/{name}/", self.admin_site.admin_view(view), name=f"sheet_{name}")
+            for name, view in publishing_pages.PAGES.items()
+        ]
+        return [*pages, *super().get_urls()]
+
+    @admin.display(description="live")
+    def live(self, sheet: Sheet) -> str:
+        return str(sheet.state.live_publication or "nothing")
+
+    @admin.display(description="sections", ordering="section_count")
+    def sections_in_use(self, sheet: Any) -> str:
+        return format_html(
+            '<a href="{}?sheet__id__exact={}">{}</a>',
+            reverse("admin:factsheets_section_changelist"),
+            sheet.pk,
+            sheet.section_count,
+        )
+
+    @admin.display(description="publishing")
+    def publishing(self, sheet: Sheet) -> str:
+        return format_html(
+            '<a href="{}">gate and publishing</a>', reverse("admin:sheet_gate", args=[sheet.pk])
+        )
+
+    @action(  # type: ignore[untyped-decorator]
+        description="Gate and publishing", url_path="open-publishing"
+    )
+    def open_publishing(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        return publishing_pages.to_gate(object_id)
+
+    @action(  # type: ignore[untyped-decorator]
+        description="Sections", url_path="open-sections"
+    )
+    def open_sections(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        address = reverse("admin:factsheets_section_changelist")
+        return redirect(f"{address}?sheet__id__exact={object_id}")
+
+    @admin.action(description="Archive", permissions=["archive"])
+    def archive_selected(self, request: HttpRequest, rows: QuerySet[Sheet]) -> None:
+        self._each(request, rows, editing.archive_sheet, "Archived.")
+
+    @admin.action(description="Take out of the archive", permissions=["archive"])
+    def unarchive_selected(self, request: HttpRequest, rows: QuerySet[Sheet]) -> None:
+        self._each(request, rows, editing.unarchive_sheet, "Taken out of the archive.")
+
+    def has_archive_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("factsheets.archive_sheet")
+
+    def _each(self, request: HttpRequest, rows: Any, act: Any, reason: str) -> None:
+        for sheet in rows:
+            try:
+                act(sheet, by=person(request), reason=reason, now=timezone.now())
+            except Refused as refused:
+                messages.error(request, refused.sentence)
+            else:
+                messages.success(request, f"{sheet.slug}: {reason}")
+
+
+@admin.register(GatePolicy)
+class GatePolicyAdmin(TrackedAdmin):
+    list_display = ["sheet", "evidence_max_age_days", "blocking_warnings"]
+    search_fields = ["sheet__title", "sheet__slug"]
+    fields = ["sheet", "evidence_max_age_days", "blocking_warnings", "why"]
+    actions: Any = None
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return ["sheet"] if obj else []
+
+
+class CitationInline(TrackedStackedInline):
+    model = Citation
+    fields = ["source", "locator", "claims", "quote", "role", "required", "position"]
+    autocomplete_fields = ["source"]
+    verbose_name_plural = "sources of this section"
+
+
+@admin.register(Section)
+class SectionAdmin(TrackedAdmin):
+    list_display = ["heading", "sheet", "position", "included", "sources_cited", "last_check"]
+    list_filter = ["sheet", "included", ("removed_at", admin.EmptyFieldListFilter)]
+    search_fields = ["heading", "key", "question", "body", "note"]
+    list_select_related = ["sheet"]
+    ordering = ["sheet__title", "position", "id"]
+    fields = ["sheet", "heading", "key", "question", "body", "note", "position", "included", "why"]
+    inlines = [CitationInline]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Section]:
+        rows: QuerySet[Section] = super().get_queryset(request)
+        return rows.annotate(
+            citation_count=Count("citations", filter=Q(citations__removed_at__isnull=True))
+        ).prefetch_related("checks")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Section | None = None) -> list[str]:
+        return ["sheet", "key"] if obj else []
+
+    def get_prepopulated_fields(
+        self, request: HttpRequest, obj: Section | None = None
+    ) -> dict[str, list[str]]:
+        return {} if obj else {"key": ["heading"]}
+
+    def save_model(self, request: HttpRequest, obj: Section, form: Any, change: bool) -> None:
+        if not change and not obj.position:
+            obj.position = editing.next_position(Section.objects.filter(sheet=obj.sheet))
+        super().save_model(request, obj, form, change)
+
+    @admin.display(description="citations", ordering="citation_count")
+    def sources_cited(self, section: Any) -> int:
+        return int(section.citation_count)
+
+    @admin.display(description="last check", empty_value="never")
+    def last_check(self, section: Section) -> Any:
+        checks = list(section.checks.all())
+        return checks[0].checked_on if checks else None
+
+
+@admin.register(Source)
+class SourceAdmin(TrackedAdmin):
+    list_display = ["title", "kind", "publisher", "issued", "cited_by_sections"]
+    list_filter = [
+        "kind",
+        ("citations__section__sheet", admin.RelatedOnlyFieldListFilter),
+        ("removed_at", admin.EmptyFieldListFilter),
+    ]
+    search_fields = ["title", "key", "author", "publisher", "url", "identifier", "note"]
+    fields = [
+        "title",
+        "key",
+        "kind",
+        "author",
+        "publisher",
+        "issued",
+        "url",
+        "identifier",
+        "licence",
+        "access",
+        "note",
+        "cited_in",
+        "why",
+    ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Source]:
+        rows: QuerySet[Source] = super().get_queryset(request)
+        return rows.annotate(
+            citation_count=Count("citations", filter=Q(citations__removed_at__isnull=True))
+        )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Source | None = None) -> list[str]:
+        return ["key", "cited_in"] if obj else ["cited_in"]
+
+    @admin.display(description="citations", ordering="citation_count")
+    def cited_by_sections(self, source: Any) -> int:
+        return int(source.citation_count)
+
+    @admin.display(description="cited in")
+    def cited_in(self, source: Source) -> str:
+        citations = (
+            Citation.objects.present()
+            .filter(source=source, section__removed_at__isnull=True)
+            .select_related("section__sheet")
+            .order_by("section__sheet__title", "section__position", "position", "id")
+        )
+        return (
+            format_html_join(
+                "",
+                '<div><a href="{}">{}: {}</a> {}</div>',
+                (
+                    (
+                        reverse("admin:factsheets_section_change", args=[c.section_id]),
+                        c.section.sheet,
+                        c.section,
+                        c.locator,
+                    )
+                    for c in citations
+                ),
+            )
+            or "nowhere yet"
+        )

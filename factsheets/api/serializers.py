@@ -1,0 +1,111 @@
+"""The shapes of answers, for the API description. The bytes themselves are made elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+
+class SheetInIndex(serializers.Serializer[dict[str, Any]]):
+    """One live public sheet."""
+
+    slug = serializers.SlugField()
+    title = serializers.CharField()
+    publication = serializers.IntegerField(min_value=1)
+    published_at = serializers.DateTimeField()
+    content_hash = serializers.CharField(min_length=64, max_length=64)
+    rules_hash = serializers.CharField(min_length=64, max_length=64)
+
+
+class Index(serializers.Serializer[dict[str, Any]]):
+    """All live public sheets."""
+
+    sheets = SheetInIndex(many=True)
+
+
+class PublicationInList(serializers.Serializer[dict[str, Any]]):
+    """One publication of a sheet."""
+
+    publication = serializers.IntegerField(min_value=1)
+    published_at = serializers.DateTimeField()
+    content_hash = serializers.CharField(min_length=64, max_length=64)
+    rules_hash = serializers.CharField(min_length=64, max_length=64)
+    live = serializers.BooleanField()
+
+
+class Publications(serializers.Serializer[dict[str, Any]]):
+    """A sheet's publications, newest first."""
+
+    slug = serializers.SlugField()
+    publications = PublicationInList(many=True)
+
+
+class BodySection(serializers.Serializer[dict[str, Any]]):
+    """One section, as the bot may see it."""
+
+    key = serializers.SlugField()
+    heading = serializers.CharField()
+    question = serializers.CharField(allow_blank=True)
+    text = serializers.CharField()
+
+
+class BodyContent(serializers.Serializer[dict[str, Any]]):
+    """The content whose canonical JSON has `content_hash` as its SHA-256."""
+
+    language = serializers.CharField()
+    title = serializers.CharField()
+    sections = BodySection(many=True)
+
+
+class Body(serializers.Serializer[dict[str, Any]]):
+    """A publication as it is served."""
+
+    format = serializers.CharField()
+    slug = serializers.SlugField()
+    publication = serializers.IntegerField(min_value=1)
+    published_at = serializers.DateTimeField()
+    content_hash = serializers.CharField(min_length=64, max_length=64)
+    rules_hash = serializers.CharField(min_length=64, max_length=64)
+    rules = serializers.CharField()
+    content = BodyContent()
+
+
+class PromptBlock(serializers.Serializer[dict[str, Any]]):
+    """One system block of the model API."""
+
+    type = serializers.CharField()
+    text = serializers.CharField()
+    cache_control = serializers.DictField(required=False)
+
+
+class Prompt(serializers.Serializer[dict[str, Any]]):
+    """The prompt in use: send `system` to the model as it is."""
+
+    format = serializers.CharField()
+    system = PromptBlock(many=True)
+
+
+class Evidence(serializers.Serializer[dict[str, Any]]):
+    """The run that opened the gate. No person, prompt or reply stands in it."""
+
+    run = serializers.UUIDField()
+    content_hash = serializers.CharField()
+    rules_hash = serializers.CharField()
+    bot_hash = serializers.CharField()
+    provider = serializers.CharField()
+    model = serializers.CharField(allow_blank=True)
+    finished_at = serializers.DateTimeField()
+    counts = serializers.DictField()
+    suites = serializers.ListField(child=serializers.DictField())
+
+
+class Problem(serializers.Serializer[dict[str, Any]]):
+    """An error (RFC 9457)."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    withdrawn_at = serializers.DateTimeField(required=False)

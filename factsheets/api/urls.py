@@ -1,0 +1,24 @@
+"""Addresses of the delivery API."""
+
+from django.urls import path
+
+from factsheets.api import views
+
+app_name = "api"
+
+urlpatterns = [
+    path("sheets/", views.IndexView.as_view(), name="index"),
+    path("sheets/<slug:slug>/", views.CurrentView.as_view(), name="current"),
+    path("sheets/<slug:slug>/prompt/", views.PromptView.as_view(), name="prompt"),
+    path("sheets/<slug:slug>/publications/", views.PublicationsView.as_view(), name="publications"),
+    path(
+        "sheets/<slug:slug>/publications/<int:number>/",
+        views.PublicationView.as_view(),
+        name="publication",
+    ),
+    path(
+        "sheets/<slug:slug>/publications/<int:number>/evidence/",
+        views.EvidenceView.as_view(),
+        name="evidence",
+    ),
+]

@@ -1,0 +1,191 @@
+"""The delivery routes: each finds stored bytes and hands them over."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from factsheets import canonical, delivery
+from factsheets.api import serializers
+from factsheets.api.errors import UnknownParameter
+from factsheets.api.responses import CURRENT, JSON, NUMBERED, TEXT, Stored, respond
+
+_PROBLEMS = {
+    400: OpenApiResponse(serializers.Problem, "A query parameter that the route does not take."),
+    404: OpenApiResponse(serializers.Problem, "No such sheet, or nothing published yet."),
+    410: OpenApiResponse(serializers.Problem, "Withdrawn: drop every copy."),
+}
+
+
+class DeliveryView(APIView):
+    """Public, read-only, without cookies; no query parameter is known."""
+
+    http_method_names = ["get", "head", "options"]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if request.query_params:
+            names = ", ".join(sorted(request.query_params))
+            raise UnknownParameter(f"This address takes no parameter {names}; leave it out.")
+
+    def serve(self, request: Request, stored: Stored) -> HttpResponseBase:
+        return respond(request._request, stored, stored.headers())
+
+
+class IndexView(DeliveryView):
+    @extend_schema(operation_id="listSheets", responses={200: serializers.Index})
+    def get(self, request: Request) -> HttpResponseBase:
+        """All live public sheets."""
+        return self.serve(request, _listed({"sheets": _plain(delivery.index())}))
+
+
+#: Seconds for which a process may answer from its own copy of a live sheet.
+COPY_SECONDS = 1.0
+
+_copies: dict[str, tuple[float, Stored, dict[str, str]]] = {}
+
+
+def forget_copies() -> None:
+    """Answer from the database again at once. For tests; elsewhere copies end by themselves."""
+    _copies.clear()
+
+
+class CurrentView(DeliveryView):
+    """The address that every bot polls, so it answers from a copy at most a second old."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        copy = _copies.get(kwargs["slug"])
+        if (
+            copy is not None
+            and time.monotonic() < copy[0]
+            and request.method in {"GET", "HEAD"}
+            and not request.META["QUERY_STRING"]
+            and request.META.get("HTTP_ACCEPT", "*/*") in {"*/*", JSON}
+        ):
+            return respond(request, copy[1], copy[2])
+        return super().dispatch(request, *args, **kwargs)
+
+    @extend_schema(operation_id="getSheet", responses={200: serializers.Body, **_PROBLEMS})
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        """What bots get of a sheet now."""
+        until = time.monotonic() + COPY_SECONDS
+        stored = _body(delivery.live(slug), CURRENT)
+        headers = stored.headers()
+        # Only live sheets are kept, so strangers cannot fill the memory with names.
+        _copies[slug] = (until, stored, headers)
+        return respond(request._request, stored, headers)
+
+
+class PlainTextRenderer(BaseRenderer):
+    """Names the form; the bytes are ready when it would be asked."""
+
+    media_type = "text/plain"
+    format = "txt"
+
+    def render(self, data: Any, *_: object, **__: object) -> bytes:
+        return bytes(data)
+
+
+class PromptView(DeliveryView):
+    renderer_classes = [PlainTextRenderer, JSONRenderer]
+
+    @extend_schema(
+        operation_id="getPrompt",
+        responses={
+            (200, "text/plain"): str,
+            (200, "application/json"): serializers.Prompt,
+            **_PROBLEMS,
+        },
+    )
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        """The live prompt: as text, or as system blocks for the model API (`Accept`)."""
+        live = delivery.live(slug)
+        if request.accepted_renderer.media_type == JSON:
+            body, body_hash, content_type = live.prompt, live.prompt_hash, JSON
+        else:
+            body = delivery.prompt_text(live)
+            body_hash, content_type = canonical.sha256(body), TEXT
+        return self.serve(
+            request,
+            Stored(
+                body=body,
+                body_hash=body_hash,
+                content_type=content_type,
+                cache_control=CURRENT,
+                last_modified=live.published_at,
+                publication=live.number,
+                permalink=_permalink(live),
+                vary="Accept",
+            ),
+        )
+
+
+class PublicationsView(DeliveryView):
+    @extend_schema(
+        operation_id="listPublications", responses={200: serializers.Publications, **_PROBLEMS}
+    )
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        """A sheet's publications, newest first. Withdrawn ones are not listed."""
+        rows = _plain(delivery.publications(slug))
+        return self.serve(request, _listed({"slug": slug, "publications": rows}))
+
+
+class PublicationView(DeliveryView):
+    @extend_schema(operation_id="getPublication", responses={200: serializers.Body, **_PROBLEMS})
+    def get(self, request: Request, slug: str, number: int) -> HttpResponseBase:
+        """One publication, byte for byte as it was served."""
+        return self.serve(request, _body(delivery.numbered(slug, number), NUMBERED))
+
+
+class EvidenceView(DeliveryView):
+    @extend_schema(operation_id="getEvidence", responses={200: serializers.Evidence, **_PROBLEMS})
+    def get(self, request: Request, slug: str, number: int) -> HttpResponseBase:
+        """The summary of the run that opened a publication's gate."""
+        data = delivery.evidence(slug, number)
+        return self.serve(
+            request,
+            Stored(
+                body=data,
+                body_hash=canonical.sha256(data),
+                content_type=JSON,
+                cache_control=NUMBERED,
+                publication=number,
+            ),
+        )
+
+
+def _body(delivered: delivery.Delivered, cache_control: str) -> Stored:
+    return Stored(
+        body=delivered.body,
+        body_hash=delivered.body_hash,
+        content_type=JSON,
+        cache_control=cache_control,
+        last_modified=delivered.published_at,
+        publication=delivered.number,
+        permalink=_permalink(delivered),
+    )
+
+
+def _permalink(delivered: delivery.Delivered) -> str:
+    return reverse("api:publication", args=[delivered.slug, delivered.number])
+
+
+def _listed(value: dict[str, object]) -> Stored:
+    data = canonical.canonical_json(value)
+    return Stored(
+        body=data,
+        body_hash=canonical.sha256(data),
+        content_type=JSON,
+        cache_control=CURRENT,
+    )
+
+
+def _plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**row, "published_at": canonical.instant(row["published_at"])} for row in rows]
