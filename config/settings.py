@@ -18,11 +18,11 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 
+from config import navigation
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 env = environ.Env()
-if env.bool("READ_DOT_ENV", default=True) and (BASE_DIR / ".env").is_file():
-    env.read_env(BASE_DIR / ".env")
 
 
 def flag(name: str, *, default: bool = False) -> bool:
@@ -31,6 +31,10 @@ def flag(name: str, *, default: bool = False) -> bool:
     if value in {"", "1", "true", "yes", "on", "0", "false", "no", "off"}:
         return value in {"1", "true", "yes", "on"} if value else default
     raise ImproperlyConfigured(f"{name} must be yes or no (true, false, 1, 0); it is {value!r}.")
+
+
+if flag("READ_DOT_ENV", default=True) and (BASE_DIR / ".env").is_file():
+    env.read_env(BASE_DIR / ".env")
 
 
 def secret_key() -> str:
@@ -61,10 +65,23 @@ def http_url(name: str, default: str) -> str:
 
 
 def seconds(name: str, default: float) -> float:
-    value: float = env.float(name, default=default)
+    text: str = env.str(name, default="")
+    try:
+        value = float(text or default)
+    except ValueError:
+        value = 0.0
     if not 0 < value <= 3600:
         raise ImproperlyConfigured(
-            f"{name} must be a number of seconds from 0 to 3600, not {value}."
+            f"{name} must be a number of seconds above 0 and up to 3600, not {text!r}."
+        )
+    return value
+
+
+def log_level(name: str) -> str:
+    value: str = env.str(name, default="") or "INFO"
+    if value not in {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}:
+        raise ImproperlyConfigured(
+            f"{name} must be DEBUG, INFO, WARNING, ERROR or CRITICAL, not {value!r}."
         )
     return value
 
@@ -125,8 +142,8 @@ TEMPLATES = [
 
 def databases() -> dict[str, dict[str, Any]]:
     try:
-        database: dict[str, Any] = env.db_url(
-            "DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'muniment.sqlite3'}"
+        database: dict[str, Any] = env.db_url_config(
+            env.str("DATABASE_URL", default="") or f"sqlite:///{VAR_DIR / 'muniment.sqlite3'}"
         )
     except (environ.ImproperlyConfigured, ValueError, KeyError) as error:
         raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}.") from error
@@ -208,6 +225,8 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
     "UNAUTHENTICATED_USER": None,
+    # No `?format=`: which form is answered is for the Accept header to say.
+    "URL_FORMAT_OVERRIDE": None,
     "EXCEPTION_HANDLER": "factsheets.api.errors.problem",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
@@ -282,7 +301,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": log_level("LOG_LEVEL")},
 }
 
 UNFOLD = {
@@ -292,6 +311,7 @@ UNFOLD = {
     "SITE_SYMBOL": "history_edu",
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
+    "SIDEBAR": {"show_search": True, "navigation": navigation.groups()},
     "SITE_FAVICONS": [
         {
             "rel": "icon",

@@ -7,10 +7,11 @@ from django.views.generic import RedirectView
 from factsheets.views import healthz
 
 urlpatterns = [
+    # First, for it is asked most: every address before it would be tried in vain.
+    path("api/v1/", include("factsheets.api.urls")),
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/runs/", include("evals.urls")),
     path("admin/", admin.site.urls),
-    path("api/v1/", include("factsheets.api.urls")),
     path("healthz", healthz, name="healthz"),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django import forms
@@ -51,6 +52,22 @@ class Lines(forms.CharField):
 _TICKED = {"refuses": "refuses", "answers": "answers", "no-leak": "no_leak"}
 
 
+_INSIDE = "Match these inside words too"
+_WHOLE = "Without the tick they are matched as whole words."
+
+
+#: What a form shows in place of the stored checks; a reader sees those as they are.
+_CHECK_FIELDS = [
+    "contains_any",
+    "contains_any_anywhere",
+    "not_contains",
+    "not_contains_anywhere",
+    "refuses",
+    "answers",
+    "no_leak",
+]
+
+
 class ProbeForm(TrackedForm):
     """A probe with its checks as fields and not as JSON."""
 
@@ -60,14 +77,11 @@ class ProbeForm(TrackedForm):
         required=False,
         help_text="One a line. A line that begins with re: is a regular expression.",
     )
+    contains_any_anywhere = forms.BooleanField(label=_INSIDE, required=False, help_text=_WHOLE)
     not_contains = Lines(
         label="No reply may contain", required=False, help_text="One a line, likewise."
     )
-    anywhere = forms.BooleanField(
-        label="Match inside words too",
-        required=False,
-        help_text="Without the tick, lines are matched as whole words.",
-    )
+    not_contains_anywhere = forms.BooleanField(label=_INSIDE, required=False, help_text=_WHOLE)
     refuses = forms.BooleanField(label="Must turn the question away", required=False)
     answers = forms.BooleanField(label="Must answer", required=False)
     no_leak = forms.BooleanField(label="Must not repeat the rules", required=False)
@@ -89,13 +103,21 @@ class ProbeForm(TrackedForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        #: Further checks of a kind that has its fields filled already: kept as they are.
+        self.others: list[dict[str, Any]] = []
+        seen: set[str] = set()
         for check in self.instance.checks or []:
             kind = check["type"]
+            if kind in seen:
+                self.others.append(check)
+                continue
+            seen.add(kind)
             if kind in _TICKED:
                 self.initial[_TICKED[kind]] = True
             else:
-                self.initial[kind.replace("-", "_")] = check["values"]
-                self.initial["anywhere"] = check.get("match") == "anywhere"
+                field = kind.replace("-", "_")
+                self.initial[field] = check["values"]
+                self.initial[f"{field}_anywhere"] = check["match"] == "anywhere"
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
@@ -114,14 +136,19 @@ class ProbeForm(TrackedForm):
         return data
 
     def _checks(self, data: dict[str, Any]) -> list[dict[str, object]]:
-        match = "anywhere" if data.get("anywhere") else "word"
-        lists = [
-            {"type": kind, "values": data[field], "match": match}
+        lists: list[dict[str, object]] = [
+            {
+                "type": kind,
+                "values": data[field],
+                "match": "anywhere" if data.get(f"{field}_anywhere") else "word",
+            }
             for kind, field in (("contains-any", "contains_any"), ("not-contains", "not_contains"))
             if data.get(field)
         ]
-        ticked = [{"type": kind} for kind, field in _TICKED.items() if data.get(field)]
-        return [*lists, *ticked]
+        ticked: list[dict[str, object]] = [
+            {"type": kind} for kind, field in _TICKED.items() if data.get(field)
+        ]
+        return [*lists, *ticked, *self.others]
 
 
 class SuiteRequirementInline(TrackedTabularInline):
@@ -143,7 +170,9 @@ class SuiteAdmin(TrackedAdmin):
         rows: QuerySet[Suite] = super().get_queryset(request)
         return rows.annotate(
             probe_count=Count(
-                "probes", filter=Q(probes__removed_at__isnull=True, probes__active=True)
+                "probes",
+                distinct=True,
+                filter=Q(probes__removed_at__isnull=True, probes__active=True),
             )
         )
 
@@ -175,24 +204,9 @@ class ProbeAdmin(TrackedAdmin):
     ordering = ["suite__title", "position", "id"]
     fieldsets = [
         (None, {"fields": ["suite", "key", "category", "turns", "must", "note"]}),
-        (
-            "Checks",
-            {
-                "fields": [
-                    "contains_any",
-                    "not_contains",
-                    "anywhere",
-                    "refuses",
-                    "answers",
-                    "no_leak",
-                ]
-            },
-        ),
+        ("Checks", {"fields": _CHECK_FIELDS}),
         (None, {"fields": ["severity", "needs", "active", "position", "why"]}),
     ]
-
-    #: What a form shows in place of the stored checks; a reader sees those as they are.
-    _CHECK_FIELDS = ("contains_any", "not_contains", "anywhere", "refuses", "answers", "no_leak")
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fieldsets = super().get_fieldsets(request, obj)
@@ -205,11 +219,22 @@ class ProbeAdmin(TrackedAdmin):
                     **options,
                     "fields": ["checks"]
                     if name == "Checks"
-                    else [f for f in options["fields"] if f not in self._CHECK_FIELDS],
+                    else [f for f in options["fields"] if f not in _CHECK_FIELDS],
                 },
             )
             for name, options in fieldsets
         ]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Probe], search_term: str
+    ) -> tuple[QuerySet[Probe], bool]:
+        """SQLite keeps JSON with escapes, so a word beyond ASCII is looked for in that form too."""
+        found, duplicates = super().get_search_results(request, queryset, search_term)
+        escaped = json.dumps(search_term)[1:-1]
+        if escaped != search_term:
+            more, again = super().get_search_results(request, queryset, escaped)
+            found, duplicates = found | more, duplicates or again
+        return found, duplicates
 
     def save_model(self, request: HttpRequest, obj: Probe, form: Any, change: bool) -> None:
         if not change and not obj.position:
@@ -223,7 +248,7 @@ class ProbeAdmin(TrackedAdmin):
 
 @admin.register(SuiteRequirement)
 class SuiteRequirementAdmin(TrackedAdmin):
-    list_display = ["sheet", "suite", "removed_at"]
+    list_display = ["sheet", "suite"]
     list_filter = ["sheet", "suite", ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["sheet__title", "suite__title"]
     list_select_related = ["sheet", "suite"]

@@ -69,8 +69,13 @@ def perform(attempt_id: UUID, *, clock: Clock) -> UUID | None:
         return None
     frozen = _frozen(claim.attempt.run_id)
     try:
-        if claim.attempt.replied_at is not None or _answer(claim, frozen, clock):
-            _grade(claim, frozen, clock)
+        turns = (
+            list(claim.attempt.turns.order_by("index"))
+            if claim.attempt.replied_at is not None
+            else _answer(claim, frozen, clock)
+        )
+        if turns:
+            _grade(claim, frozen, turns, clock)
     except LostClaim:
         log.info("attempt %s was taken over by another worker", attempt_id)
     return claim.attempt.run_id
@@ -120,8 +125,8 @@ def _frozen(run_id: UUID) -> Frozen:
     )
 
 
-def _answer(claim: Claim, frozen: Frozen, clock: Clock) -> bool:
-    """Hold the whole conversation, then store it in one write. False when a turn broke."""
+def _answer(claim: Claim, frozen: Frozen, clock: Clock) -> list[Turn]:
+    """Hold the whole conversation, then store it in one write. Empty when a turn broke."""
     probe = frozen.probes[claim.attempt.suite, claim.attempt.probe]
     messages: list[Message] = []
     turns: list[Turn] = []
@@ -141,7 +146,7 @@ def _answer(claim: Claim, frozen: Frozen, clock: Clock) -> bool:
         except ProviderError as error:
             _after_call(spend, clock(), error_type=error.kind)
             _broke(claim, error, clock())
-            return False
+            return []
         reply = answer.reply
         _after_call(spend, clock(), usage=reply.usage)
         turns.append(
@@ -163,16 +168,18 @@ def _answer(claim: Claim, frozen: Frozen, clock: Clock) -> bool:
             break
         messages.append(Message("assistant", answer.text))
         if len(turns) < len(probe["turns"]):
+            if _is_called_off(claim):
+                _write(claim, state=Attempt.State.CANCELLED)
+                return []
             _write(claim, lease_until=clock() + _lease())
     now = clock()
     with transaction.atomic():
         _write(claim, state=Attempt.State.REPLIED, replied_at=now, lease_until=now + _lease())
         Turn.objects.bulk_create(turns)
-    return True
+    return turns
 
 
-def _grade(claim: Claim, frozen: Frozen, clock: Clock) -> None:
-    turns = list(Turn.objects.filter(attempt=claim.attempt).order_by("index"))
+def _grade(claim: Claim, frozen: Frozen, turns: list[Turn], clock: Clock) -> None:
     probe = frozen.probes[claim.attempt.suite, claim.attempt.probe]
     if len(turns) < len(probe["turns"]) or turns[-1].stop_reason in {
         "max_tokens",
@@ -246,6 +253,13 @@ def _broke(claim: Claim, error: ProviderError, now: datetime) -> None:
         Run.objects.filter(pk=claim.attempt.run_id, state=Run.State.RUNNING).update(
             stop_reason=error.sentence
         )
+
+
+def _is_called_off(claim: Claim) -> bool:
+    """The run was cancelled or stopped: what is left of a conversation is not held."""
+    return not Run.objects.filter(
+        pk=claim.attempt.run_id, cancel_requested=False, stop_reason=""
+    ).exists()
 
 
 def _write(claim: Claim, **values: Any) -> None:

@@ -14,4 +14,4 @@ from factsheets.checks import missing_triggers
 @register(Tags.database)
 def triggers_stand(*, databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
     """Every trigger is there, or runs could be rewritten."""
-    return missing_triggers(databases, triggers.EVALS, "evals.E001")
+    return missing_triggers(databases, triggers.EVALS, "evals.W001")

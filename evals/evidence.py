@@ -32,7 +32,7 @@ def for_subject(subject: Subject) -> Evidence:
     if passing is None:
         return Evidence(None, (*found, _not_probed(ended)))
     found += _against(passing, required)
-    found += _newer_failures(passing, ended, subject)
+    found += _newer_failures(passing, ended, subject, {s.slug: s.hash for s in required})
     return Evidence(
         PassingRun(
             run_id=str(passing.id),
@@ -139,11 +139,14 @@ def _against(passing: Run, required: Sequence[suites.FrozenSuite]) -> list[Findi
     ]
 
 
-def _newer_failures(passing: Run, ended: Sequence[Run], subject: Subject) -> list[Finding]:
-    """A later full run of the same subject and suites that failed; other endings do not count."""
+def _newer_failures(
+    passing: Run, ended: Sequence[Run], subject: Subject, required: dict[str, str]
+) -> list[Finding]:
+    """A later full run of the same subject that failed, with the suites that passed or those
+    required now; other endings do not count."""
 
     def same_suites(run: Run) -> bool:
-        return _hashes(run.plan) == _hashes(passing.plan)
+        return _hashes(run.plan) in (_hashes(passing.plan), required)
 
     later = [
         run

@@ -113,9 +113,9 @@ def _bytes(path: Path) -> bytes:
 def read_probes(data: bytes, *, name: str = PROBES_FILE) -> ProbesFile:
     """Read a suite. Raises FileRefused with the place and what to do."""
     top = Fields(yaml_files.read(data, name=name), file=name)
-    sheet = top.text("sheet", required=True, max_length=80)
+    sheet = top.key("sheet")
     head = top.mapping("suite", required=True)
-    slug = head.text("slug", required=True, max_length=80)
+    slug = head.key("slug")
     values = {
         "title": head.text("title", required=True, max_length=200),
         "repeats": head.number("repeats", default=1, minimum=1, maximum=20),
@@ -130,9 +130,9 @@ def read_probes(data: bytes, *, name: str = PROBES_FILE) -> ProbesFile:
 def read_questions(data: bytes, *, name: str = QUESTIONS_FILE) -> QuestionsFile:
     """Read a question set. Raises FileRefused with the place and what to do."""
     top = Fields(yaml_files.read(data, name=name), file=name)
-    sheet = top.text("sheet", required=True, max_length=80)
+    sheet = top.key("sheet")
     head = top.mapping("question_set", required=True)
-    slug = head.text("slug", required=True, max_length=80)
+    slug = head.key("slug")
     values = {"title": head.text("title", required=True, max_length=200)}
     head.done()
     questions = dict(_unique(top, "questions", "question", _question_values))
@@ -218,19 +218,23 @@ def _apply(folder: Folder, *, by: User, reason: str, now: datetime) -> None:
     sheet = exchange.find_sheet(folder.slug)
     is_new = sheet is None
     if folder.sheet is not None:
-        sheet = exchange.apply_sheet(folder.sheet, by=by, reason=reason, now=now)
+        with exchange.naming(exchange.SHEET_FILE):
+            sheet = exchange.apply_sheet(folder.sheet, by=by, reason=reason, now=now)
     if sheet is None:
         raise ImportRefused(
             f'There is no sheet "{folder.slug}", and the folder has no sheet.yaml to make it from.'
         )
     if folder.rules is not None:
-        exchange.apply_rules(sheet, folder.rules, by=by, reason=reason, now=now)
+        with exchange.naming(exchange.RULES_FILE):
+            exchange.apply_rules(sheet, folder.rules, by=by, reason=reason, now=now)
     for position, suite in enumerate(folder.suites):
-        row = _apply_suite(sheet, suite, now)
+        with exchange.naming(suite.name):
+            row = _apply_suite(sheet, suite, now)
         if is_new and position == 0:
             SuiteRequirement(sheet=sheet, suite=row).save()
     for questions in folder.question_sets:
-        _apply_questions(sheet, questions, now)
+        with exchange.naming(questions.name):
+            _apply_questions(sheet, questions, now)
 
 
 def _apply_suite(sheet: Sheet, file: ProbesFile, now: datetime) -> Suite:

@@ -45,4 +45,8 @@ def _case(suite: ElementTree.Element, attempt: Attempt) -> None:
 
 def _xml(text: str) -> str:
     """Without characters that no XML can carry."""
-    return "".join(c for c in text if c in "\t\n\r" or c >= " ")
+    return "".join(
+        c
+        for c in text
+        if c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"
+    )

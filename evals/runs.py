@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +10,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Count, F, Q
 
 from evals import scoring, suites
 from evals.models import Attempt, Run
@@ -19,6 +19,7 @@ from factsheets.canonical import Candidate
 from factsheets.errors import Refused
 from factsheets.models import Publication, Sheet
 from factsheets.models.locking import hold_still
+from factsheets.publishing import NoSuchPublication
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,10 @@ MAX_TRIES = 5
 
 #: After this long a message that no worker has taken is taken for lost, and sent again.
 RESEND_AFTER = timedelta(seconds=60)
+
+
+_WITH_WORKERS = (Attempt.State.RUNNING, Attempt.State.REPLIED)
+_OPEN = (Attempt.State.QUEUED, *_WITH_WORKERS)
 
 
 class NothingToRun(Refused):
@@ -76,9 +81,9 @@ def start(
             )
         offline = candidate.snapshot.bot.provider == "offline"
         plan = [_planned(suite, offline=offline) for suite in chosen]
-        attempts = sum(len(s["probes"]) * s["repeats"] for s in plan)
-        if not attempts:
-            raise NothingToRun(_why_nothing(sheet, required, offline=offline))
+        silent = [suite for suite in plan if not suite["probes"]]
+        if silent or not plan:
+            raise NothingToRun(_why_nothing(sheet, silent))
         run = Run.objects.create(
             sheet=sheet,
             publication_number=publication_number,
@@ -93,13 +98,13 @@ def start(
                 "suites": plan,
             },
             is_partial=len(chosen) < len(required),
-            planned=attempts,
+            planned=sum(len(suite["probes"]) * suite["repeats"] for suite in plan),
             started_at=now,
             started_by=by,
             started_by_name=by.get_username(),
         )
         Attempt.objects.bulk_create(_attempts(run, plan, now))
-    log.info("run %s of %s: %d attempts planned", run.id, sheet.slug, attempts)
+    log.info("run %s of %s: %d attempts planned", run.id, sheet.slug, run.planned)
     return run
 
 
@@ -110,39 +115,70 @@ def advance(run_id: UUID, *, now: datetime) -> list[UUID]:
     harm: the second worker finds it claimed.
     """
     with transaction.atomic():
-        run = Run.objects.select_for_update().get(pk=run_id)
+        run = (
+            Run.objects.select_for_update()
+            .only("state", "cancel_requested", "stop_reason")
+            .get(pk=run_id)
+        )
         if run.state != Run.State.RUNNING:
             return []
-        rows = Attempt.objects.filter(run=run)
         if run.cancel_requested or run.stop_reason:
-            rows.filter(state=Attempt.State.QUEUED).update(state=Attempt.State.CANCELLED)
-        lost = rows.filter(
-            state__in=[Attempt.State.RUNNING, Attempt.State.REPLIED], lease_until__lt=now
+            run.attempts.filter(state=Attempt.State.QUEUED).update(state=Attempt.State.CANCELLED)
+        again = _take_back(run, now) if run.attempts.filter(_lost(now)).exists() else []
+        states = dict(
+            run.attempts.filter(state__in=_OPEN)
+            .order_by("state")
+            .values_list("state")
+            .annotate(Count("id"))
         )
-        lost.filter(tries__gte=MAX_TRIES).update(
-            state=Attempt.State.DONE,
-            outcome=Attempt.Outcome.ERROR,
-            error_type="worker-lost",
-            error=f"The worker was lost {MAX_TRIES} times in this attempt.",
-            finished_at=now,
-        )
-        states = Counter(rows.values_list("state", flat=True))
-        if not any(states[s] for s in (Attempt.State.QUEUED, *_WITH_WORKERS)):
+        if not states:
             _close(run, now)
             return []
-        lost.update(sent_at=now)
-        again = list(lost.values_list("id", flat=True))
-        unsent = rows.filter(state=Attempt.State.QUEUED, not_before__lte=now)
-        waiting = unsent.filter(sent_at__gt=now - RESEND_AFTER).count()
-        room = WINDOW - waiting - sum(states[s] for s in _WITH_WORKERS)
-        chosen = list(
-            unsent.exclude(sent_at__gt=now - RESEND_AFTER)
-            .order_by("position", "repeat", "id")
-            .values_list("id", flat=True)[: max(room, 0)]
-        )
-        if chosen:
-            rows.filter(id__in=chosen).update(sent_at=now)
-        return [*again, *chosen]
+        queued = states.pop(Attempt.State.QUEUED, 0)
+        return [*again, *(_choose(run, now, with_workers=sum(states.values())) if queued else [])]
+
+
+def _take_back(run: Run, now: datetime) -> list[UUID]:
+    """Attempts whose worker was lost: to be sent again, or given up after too many tries."""
+    lost = run.attempts.filter(_lost(now))
+    # Nobody may claim an attempt of a run that is to end, so a lost one would keep it open.
+    ending = run.cancel_requested or bool(run.stop_reason)
+    (lost if ending else lost.filter(tries__gte=MAX_TRIES)).update(
+        state=Attempt.State.DONE,
+        outcome=Attempt.Outcome.ERROR,
+        error_type="worker-lost",
+        error="Every worker that took this attempt was lost.",
+        finished_at=now,
+    )
+    # Sent once when the lease has run out, and again only when that message is lost too.
+    chosen = list(
+        lost.filter(
+            Q(sent_at__isnull=True)
+            | Q(sent_at__lt=F("lease_until"))
+            | Q(sent_at__lte=now - RESEND_AFTER)
+        ).values_list("id", flat=True)
+    )
+    run.attempts.filter(id__in=chosen).update(sent_at=now)
+    return chosen
+
+
+def _choose(run: Run, now: datetime, *, with_workers: int) -> list[UUID]:
+    """As many waiting attempts as the window has room for, in the plan's order."""
+    due = run.attempts.filter(state=Attempt.State.QUEUED, not_before__lte=now)
+    on_their_way = due.filter(sent_at__gt=now - RESEND_AFTER).count()
+    room = max(WINDOW - with_workers - on_their_way, 0)
+    chosen = list(
+        due.exclude(sent_at__gt=now - RESEND_AFTER)
+        .order_by("position", "repeat", "id")
+        .values_list("id", flat=True)[:room]
+    )
+    if chosen:
+        run.attempts.filter(id__in=chosen).update(sent_at=now)
+    return chosen
+
+
+def _lost(now: datetime) -> Q:
+    return Q(state__in=_WITH_WORKERS, lease_until__lt=now)
 
 
 def cancel(run_id: UUID) -> None:
@@ -159,9 +195,6 @@ def open_runs() -> list[UUID]:
         .order_by("started_at", "id")
         .values_list("id", flat=True)
     )
-
-
-_WITH_WORKERS = (Attempt.State.RUNNING, Attempt.State.REPLIED)
 
 
 def _close(run: Run, now: datetime) -> None:
@@ -194,7 +227,9 @@ def _subject(sheet: Sheet, publication_number: int | None) -> Candidate:
         return history.candidate_now(sheet)
     publication = Publication.objects.filter(sheet=sheet, number=publication_number).first()
     if publication is None:
-        raise NothingToRun(f"{sheet.slug} has no publication {publication_number}.")
+        raise NoSuchPublication(
+            f"{sheet.slug} has no publication {publication_number}; look at its list of publications."
+        )
     publication.sheet = sheet
     return history.candidate_of(publication)
 
@@ -231,13 +266,14 @@ def _attempts(run: Run, plan: list[dict[str, Any]], now: datetime) -> list[Attem
     ]
 
 
-def _why_nothing(sheet: Sheet, required: tuple[suites.FrozenSuite, ...], *, offline: bool) -> str:
-    if not required:
+def _why_nothing(sheet: Sheet, silent: list[dict[str, Any]]) -> str:
+    """A suite that asks nothing has not passed, whatever the others do."""
+    if not silent:
         return f"{sheet.slug} requires no suite of probes; require one first."
-    if all(suite.is_empty for suite in required):
-        return f"The suites that {sheet.slug} requires have no active probe with a check; add some."
-    if offline:
+    title = silent[0]["title"]
+    if silent[0]["left_out"]:
         return (
-            "Every probe needs a model, and the sheet's bot is the offline one; choose another bot."
+            f"Every probe of the suite “{title}” needs a model, and the sheet's bot is the offline "
+            "one; choose another bot."
         )
-    return "No probe of these suites would be asked."
+    return f"The suite “{title}” has no active probe with a check; add some or drop it."

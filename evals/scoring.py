@@ -54,11 +54,16 @@ def run_result(
     each suite's scored attempts at or above its bar (per cent of those planned)."""
     rows = list(results)
     counts = _counts(planned, rows)
-    if any(row.outcome == "" for row in rows) or len(rows) != planned or planned == 0:
-        outcome: RunOutcome = "stopped" if stopped else "cancelled" if cancelled else "incomplete"
-    elif stopped:
+    outcome: RunOutcome
+    if stopped:
         outcome = "stopped"
-    elif any(row.outcome not in {"pass", "fail"} for row in rows):
+    elif cancelled:
+        outcome = "cancelled"
+    elif (
+        planned == 0
+        or len(rows) != planned
+        or any(row.outcome not in {"pass", "fail"} for row in rows)
+    ):
         outcome = "incomplete"
     else:
         outcome = "passed" if _passes(pass_bars, rows) else "failed"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factsheets.triggers import Trigger, append_only
+from factsheets.triggers import Event, Trigger, append_only
 
 _FROZEN = "A run that has ended is never changed."
 
@@ -20,6 +20,13 @@ _RUN_OF = {
     "evals_verdict": "(SELECT run_id FROM evals_attempt WHERE id = {0}.attempt_id)",
 }
 
+#: The rows that an event is about: an update could also move one into a run that has ended.
+_ROWS: tuple[tuple[Event, tuple[str, ...]], ...] = (
+    ("INSERT", ("NEW",)),
+    ("UPDATE", ("OLD", "NEW")),
+    ("DELETE", ("OLD",)),
+)
+
 EVALS: tuple[Trigger, ...] = (
     Trigger("evals_run", "UPDATE", _FROZEN, f"OLD.{_ENDED}"),
     *(t for t in append_only("evals_run", "Runs") if t.event != "UPDATE"),
@@ -28,10 +35,10 @@ EVALS: tuple[Trigger, ...] = (
             table,
             event,
             _FROZEN,
-            _of_ended_run("OLD" if event != "INSERT" else "NEW", run),
+            " OR ".join(_of_ended_run(row, run) for row in rows),
         )
         for table, run in _RUN_OF.items()
-        for event in ("INSERT", "UPDATE", "DELETE")
+        for event, rows in _ROWS
     ),
     *(
         t

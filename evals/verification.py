@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from evals import evidence
+from evals import evidence, runs
 from evals.models import Run
 from factsheets import canonical, rulesets
+from factsheets.bot import prompt
 from factsheets.models import Publication, PublicationEvent, Sheet
 
 
@@ -57,7 +58,10 @@ def _of(publication: Publication) -> Iterator[tuple[str, str]]:
         body = json.loads(bytes(publication.body))
         content = canonical.sha256(canonical.canonical_json(body["content"]))
         rules = rulesets.rules_hash(body["rules"])
-        said = (body["publication"], body["content_hash"], body["rules_hash"], body["slug"])
+        said = (
+            *(body["publication"], body["content_hash"], body["rules_hash"], body["slug"]),
+            body["published_at"],
+        )
     except (ValueError, KeyError, TypeError):
         yield "body-unreadable", "the body cannot be read."
         return
@@ -70,14 +74,34 @@ def _of(publication: Publication) -> Iterator[tuple[str, str]]:
         publication.content_hash,
         publication.rules_hash,
         publication.slug,
+        canonical.instant(publication.published_at),
     ):
         yield "body-disagrees", "the body names other hashes, another number or another sheet."
+    yield from _record_and_prompt(publication)
     yield from _evidence(publication)
+
+
+def _record_and_prompt(publication: Publication) -> Iterator[tuple[str, str]]:
+    """The record must make the content, the rules and the prompt that were published."""
+    try:
+        snapshot = canonical.read_record(bytes(publication.record))
+        form = json.loads(bytes(publication.prompt))["format"]
+    except (ValueError, KeyError, TypeError):
+        yield "record-unreadable", "the record or the prompt cannot be read."
+        return
+    made = canonical.candidate(publication.sheet_id, snapshot)
+    if (made.subject.content_hash, made.subject.rules_hash) != (
+        publication.content_hash,
+        publication.rules_hash,
+    ):
+        yield "record-disagrees", "the record is of another text or of other rules."
+    elif form == prompt.FORMAT and canonical.prompt_bytes(made) != bytes(publication.prompt):
+        yield "prompt-disagrees", "the prompt is not made of this text and these rules."
 
 
 def _evidence(publication: Publication) -> Iterator[tuple[str, str]]:
     try:
-        run_id = UUID(json.loads(bytes(publication.evidence))["run"])
+        run_id = UUID(str(json.loads(bytes(publication.evidence))["run"]))
     except (ValueError, KeyError, TypeError):
         yield "evidence-unreadable", "the evidence cannot be read."
         return
@@ -85,12 +109,16 @@ def _evidence(publication: Publication) -> Iterator[tuple[str, str]]:
     if run is None or run.finished_at is None:
         yield "evidence-missing", "the run that it names is not there."
         return
-    if (run.sheet_id, run.rules_hash, run.outcome) != (
+    passed = {run.outcome, runs.result(run).outcome} == {"passed"}
+    if not passed or (run.sheet_id, run.rules_hash, run.bot_hash) != (
         publication.sheet_id,
         publication.rules_hash,
-        Run.Outcome.PASSED,
+        publication.bot_hash,
     ):
-        yield "evidence-does-not-count", "its run did not pass on these rules of this sheet."
+        yield (
+            "evidence-does-not-count",
+            "its run did not pass on these rules of this sheet with this bot.",
+        )
     if evidence.recomputed(run) != bytes(publication.evidence):
         yield "evidence-forged", "the summary is not what the run's rows say."
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
 from django.utils.module_loading import import_string
 
@@ -16,13 +16,13 @@ from factsheets import triggers
 @register(Tags.database)
 def triggers_stand(*, databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
     """Every trigger is there, or the append-only tables are not."""
-    return missing_triggers(databases, triggers.FACTSHEETS, "factsheets.E001")
+    return missing_triggers(databases, triggers.FACTSHEETS, "factsheets.W001")
 
 
 def missing_triggers(
     databases: Sequence[str] | None, wanted: Sequence[triggers.Trigger], code: str
 ) -> list[CheckMessage]:
-    """One error that names the triggers missing on any of the databases with our tables."""
+    """One warning that names the triggers missing on any of the databases with our tables."""
     found: list[CheckMessage] = []
     for alias in databases or ():
         connection = connections[alias]
@@ -32,7 +32,8 @@ def missing_triggers(
         names = triggers.missing(connection, wanted)
         if names:
             found.append(
-                Error(
+                # A warning, for an error would stop the very `migrate` that mends it.
+                Warning(
                     f"Triggers are missing: {', '.join(names)}.",
                     hint="Run `python manage.py migrate`; it puts them in place.",
                     id=code,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import logging
+import os
 import sys
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandParser, DjangoHelpFormatter
 from django.db import DatabaseError
 
 from factsheets import editing
@@ -22,6 +25,10 @@ class UsageRefused(Refused):
     code = "usage"
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter, DjangoHelpFormatter):
+    """Leaves the example in one line, so that it can be copied."""
+
+
 class SheetCommand(BaseCommand):
     """A command that answers with an exit code. Subclasses write `act`."""
 
@@ -33,7 +40,11 @@ class SheetCommand(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         return super().create_parser(
-            prog_name, subcommand, epilog=f"Example: {self.example}", **kwargs
+            prog_name,
+            subcommand,
+            formatter_class=_HelpFormatter,
+            epilog=f"Example:\n  {self.example}",
+            **kwargs,
         )
 
     def act(self, **options: Any) -> int:
@@ -41,6 +52,9 @@ class SheetCommand(BaseCommand):
         raise NotImplementedError
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if "LOG_LEVEL" not in os.environ:
+            # A person reads the command's own words; what they need not, the log would repeat.
+            logging.getLogger().setLevel(logging.WARNING)
         try:
             code = self.act(**options)
         except UsageRefused as refused:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +11,7 @@ from django.db.models import QuerySet
 
 from factsheets.bot import prompt
 from factsheets.errors import Refused
-from factsheets.models import Publication, PublicationEvent, Sheet, SlugAlias
+from factsheets.models import Publication, PublicationEvent, Sheet
 
 
 class NotFound(Refused):
@@ -58,45 +59,22 @@ class Delivered:
 
 def live(slug: str) -> Delivered:
     """What bots get of a sheet now. Raises NotFound, Withdrawn or Renamed."""
-    sheet = _public(slug)
-    publication = sheet.state.live_publication
-    if publication is None:
-        raise _gone(sheet)
-    return _delivered(publication, sheet.slug)
+    return _of(slug, lambda sheet: _delivered(_live(sheet), sheet.slug))
 
 
 def numbered(slug: str, number: int) -> Delivered:
     """A numbered publication. One that was withdrawn while live stays withdrawn."""
-    publication, sheet = _publication(slug, number)
-    return _delivered(publication, sheet.slug)
+    return _of(slug, lambda sheet: _delivered(_numbered(sheet, number), sheet.slug))
 
 
 def evidence(slug: str, number: int) -> bytes:
     """The summary of the run that opened a publication's gate, without its person."""
-    publication, _ = _publication(slug, number)
-    return bytes(publication.evidence)
+    return _of(slug, lambda sheet: bytes(_numbered(sheet, number).evidence))
 
 
 def publications(slug: str) -> list[dict[str, object]]:
     """The sheet's publications that may still be pulled, newest first."""
-    sheet = _public(slug)
-    live_publication = sheet.state.live_publication
-    if live_publication is None:
-        raise _gone(sheet)
-    withdrawn = _withdrawn_ids(sheet)
-    return [
-        {
-            "publication": p.number,
-            "published_at": p.published_at,
-            "content_hash": p.content_hash,
-            "rules_hash": p.rules_hash,
-            "live": p.pk == live_publication.pk,
-        }
-        for p in sheet.publications.defer("body", "prompt", "record", "evidence").order_by(
-            "-number"
-        )
-        if p.pk not in withdrawn
-    ]
+    return _of(slug, _listed)
 
 
 def index() -> list[dict[str, object]]:
@@ -127,59 +105,71 @@ def _sheets() -> QuerySet[Sheet]:
     return Sheet.objects.present().select_related("state__live_publication")
 
 
-def _public(slug: str) -> Sheet:
+def _of[T](slug: str, answer: Callable[[Sheet], T]) -> T:
+    """What the sheet of that name answers. An old name leads on only where the present one
+    would answer or say that it was withdrawn."""
     sheet = _sheets().filter(slug=slug).first()
+    is_present_name = sheet is not None
     if sheet is None:
-        alias = SlugAlias.objects.filter(slug=slug).select_related("sheet").first()
-        if alias is None:
-            raise _unknown()
-        # An old name leads on only where the present one would answer.
-        sheet = _public(alias.sheet.slug)
-        _gone_or_live(sheet)
-        raise Renamed(sheet.slug)
-    if sheet.visibility != Sheet.Visibility.PUBLIC:
+        sheet = _sheets().filter(aliases__slug=slug).first()
+    if sheet is None or sheet.visibility != Sheet.Visibility.PUBLIC:
         raise _unknown()
-    return sheet
+    try:
+        answered = answer(sheet)
+    except Withdrawn:
+        if is_present_name:
+            raise
+    else:
+        if is_present_name:
+            return answered
+    raise Renamed(sheet.slug)
 
 
 def _unknown() -> NotFound:
     return NotFound("No sheet of that name is published; look at the list of sheets.")
 
 
-def _gone_or_live(sheet: Sheet) -> None:
-    """Raises NotFound for a sheet that was never published."""
-    if sheet.state.live_publication is None and isinstance(problem := _gone(sheet), NotFound):
-        raise problem
+def _live(sheet: Sheet) -> Publication:
+    """The live publication. Raises NotFound for a sheet never published, else Withdrawn."""
+    publication = sheet.state.live_publication
+    if publication is None:
+        last = sheet.events.order_by("-id").first()
+        raise _unknown() if last is None else Withdrawn(sheet.slug, last.at)
+    return publication
 
 
-def _gone(sheet: Sheet) -> Refused:
-    """Why a sheet has nothing live."""
-    last = sheet.events.order_by("-id").first()
-    return _unknown() if last is None else Withdrawn(sheet.slug, last.at)
-
-
-def _publication(slug: str, number: int) -> tuple[Publication, Sheet]:
-    sheet = _public(slug)
-    if sheet.state.live_publication is None:
-        raise _gone(sheet)
+def _numbered(sheet: Sheet, number: int) -> Publication:
+    _live(sheet)
     publication = sheet.publications.filter(number=number).first()
     if publication is None:
         raise NotFound(f"{sheet.slug} has no publication {number}; look at its list.")
-    event = (
-        sheet.events.filter(kind=PublicationEvent.Kind.WITHDRAWN, from_publication=publication)
-        .order_by("-id")
-        .first()
-    )
+    event = _withdrawals(sheet).filter(from_publication=publication).order_by("-id").first()
     if event is not None:
         raise Withdrawn(f"Publication {number} of {sheet.slug}", event.at)
-    return publication, sheet
+    return publication
 
 
-def _withdrawn_ids(sheet: Sheet) -> set[int]:
-    return set(
-        sheet.events.filter(
-            kind=PublicationEvent.Kind.WITHDRAWN, from_publication__isnull=False
-        ).values_list("from_publication_id", flat=True)
+def _listed(sheet: Sheet) -> list[dict[str, object]]:
+    current = _live(sheet)
+    withdrawn = set(_withdrawals(sheet).values_list("from_publication_id", flat=True))
+    return [
+        {
+            "publication": p.number,
+            "published_at": p.published_at,
+            "content_hash": p.content_hash,
+            "rules_hash": p.rules_hash,
+            "live": p.pk == current.pk,
+        }
+        for p in sheet.publications.defer("body", "prompt", "record", "evidence").order_by(
+            "-number"
+        )
+        if p.pk not in withdrawn
+    ]
+
+
+def _withdrawals(sheet: Sheet) -> QuerySet[PublicationEvent]:
+    return PublicationEvent.objects.filter(
+        sheet=sheet, kind=PublicationEvent.Kind.WITHDRAWN, from_publication__isnull=False
     )
 
 

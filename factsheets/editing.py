@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Max
+from django.db.models import F, Max
 
 from factsheets.errors import Refused
 from factsheets.models import BotProfile, GatePolicy, RuleSet, Sheet, SheetRuleSet
@@ -70,19 +71,32 @@ def offline_bot(*, by: User, now: datetime) -> BotProfile:
 def own_ruleset(sheet: Sheet, *, by: User, reason: str, now: datetime) -> RuleSet:
     """The rules that belong to this sheet alone, made on first use."""
     link = (
-        SheetRuleSet.objects.present()
-        .filter(sheet=sheet, ruleset__shared=False)
+        SheetRuleSet.objects.filter(sheet=sheet, ruleset__shared=False)
         .select_related("ruleset")
-        .order_by("position", "id")
+        # Of several the one in use; else the one that was unlinked comes back.
+        .order_by(F("removed_at").asc(nulls_first=True), "position", "id")
         .first()
     )
-    if link is not None:
+    if link is not None and link.removed_at is None:
         return link.ruleset
     with change_set(by=by, reason=reason, now=now):
-        ruleset = RuleSet(slug=f"{sheet.slug}-rules"[:80], title=f"Rules of {sheet.title}"[:200])
+        if link is not None:
+            restore(link.ruleset, by=by, reason=reason, now=now)
+            restore(link, by=by, reason=reason, now=now)
+            return link.ruleset
+        ruleset = RuleSet(
+            slug=_free_slug(f"{sheet.slug}-rules"), title=f"Rules of {sheet.title}"[:200]
+        )
         ruleset.save()
         SheetRuleSet(sheet=sheet, ruleset=ruleset, position=1_000).save()
     return ruleset
+
+
+def _free_slug(wanted: str) -> str:
+    """The wanted name of a rule set, with a number where somebody has taken it."""
+    taken = set(RuleSet.objects.filter(slug__startswith=wanted[:70]).values_list("slug", flat=True))
+    names = (f"{wanted[:70]}-{number}" for number in count(2))
+    return wanted[:80] if wanted[:80] not in taken else next(n for n in names if n not in taken)
 
 
 def change(row: TrackedModel, *, by: User, reason: str, now: datetime, **values: Any) -> None:

@@ -9,6 +9,7 @@ suites belong to the installation and stay as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from factsheets import checking, editing, history, staleness, yaml_files
+from factsheets import canonical, checking, editing, history, staleness, yaml_files
 from factsheets.errors import Refused
 from factsheets.models import (
     Citation,
@@ -30,6 +31,7 @@ from factsheets.models import (
     TrackedModel,
 )
 from factsheets.models.sheets import SECTION_LIMIT, SHEET_LIMIT
+from factsheets.models.tracking import NotValid
 from factsheets.snapshot import CitationSnapshot, SectionSnapshot, SourceSnapshot
 from factsheets.yaml_files import Fields
 
@@ -89,7 +91,7 @@ def read_sheet(data: bytes, *, name: str = SHEET_FILE) -> SheetFile:
     """Read `sheet.yaml`. Raises FileRefused with the place and what to do."""
     top = Fields(yaml_files.read(data, name=name), file=name)
     head = top.mapping("sheet", required=True)
-    slug = head.text("slug", required=True, max_length=80)
+    slug = head.key("slug")
     values = {
         "title": head.text("title", required=True, max_length=200),
         "language": head.text("language", default="en-GB", max_length=35),
@@ -120,8 +122,11 @@ def read_sheet(data: bytes, *, name: str = SHEET_FILE) -> SheetFile:
 def read_rules(data: bytes, *, name: str = RULES_FILE) -> RulesFile:
     """Read `rules.yaml`. Raises FileRefused with the place and what to do."""
     top = Fields(yaml_files.read(data, name=name), file=name)
-    sheet = top.text("sheet", required=True, max_length=80)
+    sheet = top.key("sheet")
     shared = tuple(top.texts("shared"))
+    if len(set(shared)) < len(shared):
+        twice = next(slug for slug in shared if shared.count(slug) > 1)
+        raise top.refusal("shared", f'names "{twice}" twice; name each set once')
     rules = dict(unique(top.items("rules", label="rule"), _rule_values))
     top.done()
     return RulesFile(sheet, shared, rules)
@@ -131,7 +136,7 @@ def unique[V](items: Iterable[Fields], read: Callable[[str, Fields], V]) -> Iter
     """Read keyed items of a file one by one; a key that stands twice is refused."""
     seen: set[str] = set()
     for item in items:
-        key = item.text("key", required=True, max_length=80)
+        key = item.key("key")
         if key in seen:
             raise item.refusal("key", "stands twice in the file; give each its own")
         seen.add(key)
@@ -156,11 +161,6 @@ def _source_values(key: str, item: Fields) -> Values:
 
 
 def _section(key: str, item: Fields) -> FileSection:
-    checked_on = item.date("checked_on")
-    if checked_on is not None and checked_on > timezone.localdate():
-        raise item.refusal(
-            "checked_on", "is a day still to come; a check is made before it is dated"
-        )
     return FileSection(
         key=key,
         values={
@@ -171,16 +171,17 @@ def _section(key: str, item: Fields) -> FileSection:
             "included": item.flag("included", default=True),
         },
         citations=tuple(_citation(c) for c in item.items("citations", label="citation")),
-        checked_on=checked_on,
+        checked_on=item.date("checked_on"),
     )
 
 
 def _citation(item: Fields) -> FileCitation:
     citation = FileCitation(
-        source=item.text("source", required=True, max_length=80),
+        source=item.key("source"),
         values={
-            "locator": item.text("locator", max_length=300),
-            "claims": item.text("claims"),
+            # In the form of the row they are matched with.
+            "locator": canonical.normalise_line(item.text("locator", max_length=300)),
+            "claims": canonical.normalise(item.text("claims")),
             "quote": item.text("quote"),
             "role": item.choice("role", Citation.Role.values, default=Citation.Role.SUPPORTS),
             "required": item.flag("required", default=True),
@@ -214,6 +215,15 @@ def find_sheet(slug: str) -> Sheet | None:
     return sheet
 
 
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """What a row says against its values, with the file they stand in before it."""
+    try:
+        yield
+    except (NotValid, canonical.TextRefused) as refused:
+        raise ImportRefused(f"{file}, {refused.sentence}") from refused
+
+
 def apply_sheet(file: SheetFile, *, by: User, reason: str, now: datetime) -> Sheet:
     """Make sheet, sources, sections, citations and stated checks equal to the file."""
     sheet = find_sheet(file.slug)
@@ -224,7 +234,13 @@ def apply_sheet(file: SheetFile, *, by: User, reason: str, now: datetime) -> She
     sources = _apply_sources(sheet, file.sources)
     known = {section.key: section for section in sheet.sections.all()}
     citations = _citations_of(sheet)
+    today = timezone.localdate(now)
     for position, section in enumerate(file.sections):
+        if section.checked_on is not None and section.checked_on > today:
+            raise ImportRefused(
+                f'{SHEET_FILE}, section "{section.key}", field "checked_on": {section.checked_on} is '
+                "still to come; give the day on which it was checked."
+            )
         row = known.pop(section.key, None) or Section(sheet=sheet, key=section.key)
         put(row, **section.values, position=position, removed_at=None)
         cited = _apply_citations(row, section.citations, sources, citations.get(row.pk, []), now)

@@ -100,13 +100,18 @@ def evaluate(
     live: Live | None,
     today: date,
     is_rollback: bool = False,
+    is_archived: bool = False,
 ) -> GateReport:
     """Every reason why the candidate may not be published today, and every warning.
 
     A rollback publishes a text that was let out before: its warnings about
     sources and checks are history, so they are not raised again.
     """
+    archived = Finding(
+        "archived", "block", "The sheet is archived; take it out of the archive first.", "sheet"
+    )
     found = [
+        *([archived] if is_archived else []),
         *_whole(candidate),
         *evidence.findings,
         *_run(candidate, evidence.run, policy, today),

@@ -119,13 +119,18 @@ def bot_snapshot(bot: BotProfile) -> BotSnapshot:
         effort=bot.effort,
         thinking=bot.thinking,
         max_tokens=bot.max_tokens,
-        endpoint=urlsplit(endpoint)._replace(query="", fragment="").geturl(),
+        endpoint=_without_secrets(endpoint),
         context_window=bot.context_window,
         reserve_history=bot.reserve_history,
         reserve_question=bot.reserve_question,
         reserve_retrieval=bot.reserve_retrieval,
         reserve_output=bot.reserve_output,
     )
+
+
+def _without_secrets(address: str) -> str:
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _rules(sheet: Sheet) -> tuple[RuleSnapshot, ...]:

@@ -52,12 +52,6 @@ class NoSuchPublication(Refused):
     code = "no-such-publication"
 
 
-class Archived(Refused):
-    """The sheet is put away."""
-
-    code = "archived"
-
-
 @dataclass(frozen=True, slots=True)
 class Look:
     """What a person sees before publishing: the candidate, the gate, and what is live."""
@@ -178,6 +172,7 @@ def _look(
         else None,
         today=timezone.localdate(now),
         is_rollback=is_rollback,
+        is_archived=sheet.archived_at is not None,
     )
     return Look(candidate, report, found, live.number if live else None)
 
@@ -212,8 +207,6 @@ def _release(
     now: datetime,
     restores: int | None = None,
 ) -> Publication:
-    if sheet.archived_at is not None:
-        raise Archived(f"{sheet.slug} is archived; take it out of the archive first.")
     run = view.evidence.run
     if not view.report.is_open or run is None:
         raise PublishRefused(view.report)

@@ -42,7 +42,7 @@ def _keep(*models: str) -> tuple[str, ...]:
 #: Permissions of this app, by role. Every role may see everything.
 FACTSHEETS: Mapping[str, Sequence[str]] = {
     VIEWER: _SEE,
-    EDITOR: (*_SEE, "change_sheet", *_keep("section", "source", "citation")),
+    EDITOR: (*_SEE, "change_sheet", "describe_sheet", *_keep("section", "source", "citation")),
     RULE_KEEPER: (
         *_SEE,
         "change_sheet",
@@ -60,6 +60,7 @@ FACTSHEETS: Mapping[str, Sequence[str]] = {
     MAINTAINER: (
         *_SEE,
         *_keep("sheet", "gatepolicy"),
+        "describe_sheet",
         "rename_sheet",
         "archive_sheet",
     ),

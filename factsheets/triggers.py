@@ -59,7 +59,10 @@ FACTSHEETS: tuple[Trigger, ...] = (
         )
         for event in ("INSERT", "UPDATE")
     ),
-    Trigger("factsheets_sheetstate", "DELETE", "The state of a sheet is never deleted."),
+    *(
+        Trigger("factsheets_sheetstate", event, "The state of a sheet is never deleted.")
+        for event in ("DELETE", "TRUNCATE")
+    ),
 )
 
 

@@ -9,7 +9,7 @@ import regex
 from evals.graders.base import Check, GradedReply, Span, Transcript, Verdict
 from evals.graders.contains import ContainsAny, NotContains
 from evals.graders.leaks import NoLeak
-from evals.graders.matching import PATTERN, compiled, fold
+from evals.graders.matching import PATTERN, compiled, needle
 from evals.graders.refusals import Answers, Refuses
 from factsheets.errors import Refused
 
@@ -67,7 +67,7 @@ def _parse(spec: object) -> Check:
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         raise CheckRefused(f"The check {kind!r} needs a list of values.")
     match = spec.get("match", "word")
-    if match not in {"word", "anywhere"}:
+    if match not in ("word", "anywhere"):
         raise CheckRefused(f"`match` is either word or anywhere, not {match!r}.")
     for value in values:
         _value(kind, value)
@@ -81,7 +81,9 @@ def _only(spec: Mapping[object, object], known: set[str]) -> None:
 
 
 def _value(kind: str, value: object) -> None:
-    if not isinstance(value, str) or not fold(value.removeprefix(PATTERN)).text.strip():
+    if not isinstance(value, str):
+        raise CheckRefused(f"The check {kind!r} takes texts; write {value!r} in quotes.")
+    if not needle(value.removeprefix(PATTERN)).strip():
         raise CheckRefused(f"The check {kind!r} has an empty value; take it out.")
     if value.startswith(PATTERN):
         try:

@@ -18,6 +18,8 @@ _ALIKE = str.maketrans(
         **dict.fromkeys("‘’‚‛′ʼ", "'"),
         **dict.fromkeys("“”„‟″", '"'),
         **dict.fromkeys("‐‑‒–—―−", "-"),
+        # No reader sees these; a word is the same with them and without.
+        **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"),
     }
 )
 
@@ -43,7 +45,9 @@ def fold(text: str) -> Folded:
     position = 0
     while position < len(text):
         end = position + 1
-        while end < len(text) and unicodedata.combining(text[end]):
+        # However a line was broken, it is one blank.
+        belongs = str.isspace if text[position].isspace() else _belongs_to_the_letter_before
+        while end < len(text) and belongs(text[end]):
             end += 1
         piece = " " if text[position:end].isspace() else text[position:end].translate(_ALIKE)
         for character in unicodedata.normalize(
@@ -56,8 +60,14 @@ def fold(text: str) -> Folded:
     return Folded("".join(characters), tuple(starts), tuple(ends))
 
 
+def _belongs_to_the_letter_before(character: str) -> bool:
+    """Accents, and the vowels and finals of Korean syllables, whose combining class is 0."""
+    return unicodedata.combining(character) != 0 or "\u1160" <= character <= "\u11ff"
+
+
 @cache
-def _needle(value: str) -> str:
+def needle(value: str) -> str:
+    """A value as it is looked for. Values are few and asked for at every attempt."""
     return fold(value).text
 
 
@@ -71,13 +81,13 @@ def find(value: str, reply: str, folded: Folded, *, anywhere: bool) -> tuple[int
     if value.startswith(PATTERN):
         match = compiled(value).search(reply, timeout=PATTERN_SECONDS)
         return match.span() if match else None
-    needle = _needle(value)
-    start = folded.text.find(needle)
+    wanted = needle(value)
+    start = folded.text.find(wanted)
     while start >= 0:
-        end = start + len(needle)
+        end = start + len(wanted)
         if anywhere or _on_boundaries(folded.text, start, end):
             return folded.original(start, end)
-        start = folded.text.find(needle, start + 1)
+        start = folded.text.find(wanted, start + 1)
     return None
 
 

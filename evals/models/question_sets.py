@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from factsheets.models.tracking import TrackedModel
+from factsheets.models.tracking import TAKEN, TrackedModel
 
 
 class QuestionSet(TrackedModel):
@@ -58,7 +58,11 @@ class Question(TrackedModel):
     class Meta:
         ordering = ["question_set", "position", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["question_set", "key"], name="question_key_once")
+            models.UniqueConstraint(
+                fields=["question_set", "key"],
+                name="question_key_once",
+                violation_error_message=TAKEN,
+            )
         ]
 
     def __str__(self) -> str:

@@ -7,7 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from evals import graders
-from factsheets.models.tracking import TrackedModel
+from factsheets.models.tracking import TAKEN, TrackedModel
 
 
 class Suite(TrackedModel):
@@ -79,7 +79,11 @@ class Probe(TrackedModel):
 
     class Meta:
         ordering = ["suite", "position", "id"]
-        constraints = [models.UniqueConstraint(fields=["suite", "key"], name="probe_key_once")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["suite", "key"], name="probe_key_once", violation_error_message=TAKEN
+            )
+        ]
 
     def __str__(self) -> str:
         return self.key
@@ -96,6 +100,7 @@ class Probe(TrackedModel):
             checks = graders.parse(self.checks)
         except graders.CheckRefused as refused:
             raise ValidationError({"checks": refused.sentence}) from refused
+        self.checks = [check.spec() for check in checks]
         if self.active and not checks:
             raise ValidationError(
                 {"checks": "A probe without a check would always pass; add one or switch it off."}
@@ -115,7 +120,9 @@ class SuiteRequirement(TrackedModel):
     class Meta:
         ordering = ["sheet", "suite__title", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["sheet", "suite"], name="suite_required_once")
+            models.UniqueConstraint(
+                fields=["sheet", "suite"], name="suite_required_once", violation_error_message=TAKEN
+            )
         ]
 
     def __str__(self) -> str:

@@ -7,16 +7,17 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
-from django.db.models import Model, QuerySet
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Model, QuerySet, UniqueConstraint
 from django.forms.models import BaseInlineFormSet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
+from django.utils.functional import cached_property
 from simple_history.admin import SimpleHistoryAdmin
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from factsheets import editing
+from factsheets import canonical, editing
 from factsheets.errors import Refused
 from factsheets.models import TrackedModel
 from factsheets.models.tracking import change_set
@@ -29,7 +30,28 @@ def person(request: HttpRequest) -> User:
     return request.user
 
 
-class TrackedForm(forms.ModelForm):  # type: ignore[type-arg]
+WHY_MISSING = "Say in a few words why you change this."
+
+
+class ComparedForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A form to which a text is the same when it would be stored the same."""
+
+    @cached_property
+    def changed_data(self) -> list[str]:
+        # Browsers send line ends of their own.
+        return [name for name in super().changed_data if not self._is_same_text(name)]
+
+    def _is_same_text(self, name: str) -> bool:
+        bound = self[name]
+        before, now = bound.initial, bound.data
+        return (
+            isinstance(before, str)
+            and isinstance(now, str)
+            and canonical.normalise(before) == canonical.normalise(now)
+        )
+
+
+class TrackedForm(ComparedForm):
     """A form that asks why."""
 
     why = forms.CharField(
@@ -43,28 +65,63 @@ class TrackedForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean_why(self) -> str:
         why: str = self.cleaned_data["why"]
         if self.instance.pk and self.has_changed() and not why.strip():
-            raise forms.ValidationError("Say in a few words why you change this.")
+            raise forms.ValidationError(WHY_MISSING)
         return why
 
 
 class KeepsRows(BaseInlineFormSet):  # type: ignore[type-arg]
-    """Rows ticked for deletion are removed, which can be undone, never deleted."""
+    """Rows ticked for deletion are removed, never deleted; adding one again restores it."""
+
+    def clean(self) -> None:
+        super().clean()
+        is_new = self.instance.pk is None or self.instance._state.adding
+        if not is_new and self.has_changed() and not self.data.get("why", "").strip():
+            raise forms.ValidationError(WHY_MISSING)
 
     def delete_existing(self, obj: TrackedModel, commit: bool = True) -> None:
         obj.removed_at = timezone.now()
         if commit:
             obj.save()
 
+    def save_new(self, form: Any, commit: bool = True) -> TrackedModel:
+        row: TrackedModel = super().save_new(form, commit=False)
+        twin = self._removed_twin(row)
+        if twin is not None:
+            for name in form._meta.fields:
+                setattr(twin, name, getattr(row, name))
+            twin.removed_at = None
+            row = twin
+        if commit:
+            row.save()
+        return row
+
+    def _removed_twin(self, row: TrackedModel) -> TrackedModel | None:
+        """The row that was removed and has the key which this one asks for."""
+        for constraint in row._meta.constraints:
+            if isinstance(constraint, UniqueConstraint) and constraint.fields:
+                same = {name: getattr(row, name) for name in constraint.fields}
+                twin = type(row).objects.filter(**same, removed_at__isnull=False).first()
+                if twin is not None:
+                    return twin
+        return None
+
 
 class PresentRows:
     """Inlines show what is in use."""
 
+    form = ComparedForm
     formset = KeepsRows
     extra = 0
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request)  # type: ignore[misc]
         return rows.filter(removed_at__isnull=True)
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        formset = super().get_formset(request, obj, **kwargs)  # type: ignore[misc]
+        # The admin's look for rows that a deletion would take along: here nothing is deleted.
+        formset.form.hand_clean_DELETE = lambda form: None
+        return formset
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # Taking a row out of use is a change of it, and asks for that permission.
@@ -84,14 +141,29 @@ class ReadOnlyHistory(SimpleHistoryAdmin):  # type: ignore[misc]
 
     history_list_per_page = 20
 
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        try:
+            # Without an address for users: few may open their pages.
+            response: HttpResponse = super().history_view(
+                request, object_id, {**(extra_context or {}), "admin_user_view": ""}
+            )
+        except (ValueError, ValidationError) as error:
+            raise Http404("No such row.") from error
+        return response
+
     def history_form_view(
         self, request: HttpRequest, object_id: str, version_id: str, extra_context: Any = None
     ) -> HttpResponse:
         if request.method not in {"GET", "HEAD"}:
             raise PermissionDenied("History pages are read-only.")
-        response: HttpResponse = super().history_form_view(
-            request, object_id, version_id, extra_context
-        )
+        try:
+            response: HttpResponse = super().history_form_view(
+                request, object_id, version_id, extra_context
+            )
+        except (ValueError, ValidationError) as error:
+            raise Http404("No such moment.") from error
         return response
 
     def revert_disabled(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -105,6 +177,13 @@ class TrackedAdmin(ReadOnlyHistory, ModelAdmin):  # type: ignore[misc]
     warn_unsaved_form = True
     list_per_page = 50
     actions = ["remove_selected", "restore_selected"]
+
+    def get_list_display(self, request: HttpRequest) -> list[str]:
+        return [*super().get_list_display(request), "in_use"]
+
+    @admin.display(description="in use", boolean=True, ordering="removed_at")
+    def in_use(self, row: TrackedModel) -> bool:
+        return row.removed_at is None
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Whoever may only look is not asked why."""

@@ -76,6 +76,7 @@ class PublicationEventAdmin(AppendOnlyAdmin):
     search_fields = ["sheet__title", "reason", "by_name"]
     list_select_related = ["sheet", "from_publication", "to_publication"]
     ordering = ["-at", "-id"]
+    fields = ["sheet", "kind", "at", "by_name", "reason", "from_publication", "to_publication"]
 
 
 @admin.register(Check)
@@ -85,6 +86,17 @@ class CheckAdmin(AppendOnlyAdmin):
     search_fields = ["section__heading", "note", "checked_by_name"]
     list_select_related = ["section"]
     ordering = ["-checked_on", "-id"]
+    fields = [
+        "section",
+        "checked_on",
+        "outcome",
+        "method",
+        "checked_by_name",
+        "recorded_at",
+        "note",
+        "text_hash",
+        "supersedes",
+    ]
 
 
 @admin.register(ChangeSet)
@@ -92,6 +104,7 @@ class ChangeSetAdmin(AppendOnlyAdmin):
     list_display = ["at", "by_name", "reason"]
     list_filter = ["at", "by_name"]
     search_fields = ["reason", "by_name"]
+    fields = ["at", "by_name", "reason"]
 
 
 @admin.register(Outbox)

@@ -106,7 +106,7 @@ def withdraw(request: HttpRequest, sheet_id: int) -> HttpResponse:
     live = sheet.state.live_publication
     if live is None:
         return _refusal(request, sheet, "Nothing is live, so there is nothing to withdraw.")
-    form = ReasonForm(request.POST or None)
+    form = ReasonForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         try:
             publishing.withdraw(
@@ -141,7 +141,7 @@ def rollback(request: HttpRequest, sheet_id: int) -> HttpResponse:
     if past is None:
         return _refusal(request, sheet, "Choose a publication from the list to go back to.")
     live = sheet.state.live_publication
-    form = ReasonForm(request.POST or None)
+    form = ReasonForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         try:
             publication = publishing.rollback(

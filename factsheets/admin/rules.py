@@ -29,11 +29,32 @@ class RuleSetAdmin(TrackedAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RuleSet]:
         rows: QuerySet[RuleSet] = super().get_queryset(request)
-        return rows.annotate(rule_count=Count("rules", filter=Q(rules__removed_at__isnull=True)))
+        return rows.annotate(
+            rule_count=Count("rules", distinct=True, filter=Q(rules__removed_at__isnull=True))
+        )
 
     @admin.display(description="rules", ordering="rule_count")
     def rules_in_use(self, ruleset: Any) -> int:
         return int(ruleset.rule_count)
+
+
+@admin.register(SheetRuleSet)
+class SheetRuleSetAdmin(TrackedAdmin):
+    """For finding which sheets use which sets, also those that no longer do."""
+
+    list_display = ["sheet", "ruleset", "position"]
+    list_filter = ["sheet", "ruleset", ("removed_at", admin.EmptyFieldListFilter)]
+    search_fields = ["sheet__title", "ruleset__title"]
+    list_select_related = ["sheet", "ruleset"]
+    fields = ["sheet", "ruleset", "position", "why"]
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: SheetRuleSet | None = None
+    ) -> list[str]:
+        return ["sheet", "ruleset"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
 
 
 @admin.register(Rule)

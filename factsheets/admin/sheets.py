@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -12,15 +13,19 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from unfold.decorators import action
+from unfold.widgets import UnfoldAdminSelectMultipleWidget
 
-from factsheets import editing
+from factsheets import editing, gate
 from factsheets.admin import publishing_pages
-from factsheets.admin.base import TrackedAdmin, TrackedStackedInline, person
+from factsheets.admin.base import TrackedAdmin, TrackedForm, TrackedStackedInline, person
 from factsheets.errors import Refused
 from factsheets.models import Citation, GatePolicy, Section, Sheet, Source
 
 #: Fields of a sheet that ask for more than the permission to change one.
 _FIELD_PERMISSIONS = {
+    "title": "factsheets.describe_sheet",
+    "description": "factsheets.describe_sheet",
+    "language": "factsheets.describe_sheet",
     "slug": "factsheets.rename_sheet",
     "visibility": "factsheets.change_visibility",
     "bot": "factsheets.assign_bot",
@@ -51,7 +56,9 @@ class SheetAdmin(TrackedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Sheet]:
         rows: QuerySet[Sheet] = super().get_queryset(request)
         return rows.annotate(
-            section_count=Count("sections", filter=Q(sections__removed_at__isnull=True))
+            section_count=Count(
+                "sections", distinct=True, filter=Q(sections__removed_at__isnull=True)
+            )
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Sheet | None = None) -> list[str]:
@@ -134,8 +141,20 @@ class SheetAdmin(TrackedAdmin):
                 messages.success(request, f"{sheet.slug}: {reason}")
 
 
+class GatePolicyForm(TrackedForm):
+    """A policy whose warnings are chosen from those there are."""
+
+    blocking_warnings = forms.MultipleChoiceField(
+        choices=[(code, code) for code in sorted(gate.WARNINGS)],
+        required=False,
+        widget=UnfoldAdminSelectMultipleWidget,
+        help_text="Warnings that block this sheet.",
+    )
+
+
 @admin.register(GatePolicy)
 class GatePolicyAdmin(TrackedAdmin):
+    form = GatePolicyForm
     list_display = ["sheet", "evidence_max_age_days", "blocking_warnings"]
     search_fields = ["sheet__title", "sheet__slug"]
     fields = ["sheet", "evidence_max_age_days", "blocking_warnings", "why"]
@@ -152,6 +171,38 @@ class CitationInline(TrackedStackedInline):
     verbose_name_plural = "sources of this section"
 
 
+@admin.register(Citation)
+class CitationAdmin(TrackedAdmin):
+    """For finding citations, also those taken out of use. New ones are added with their section."""
+
+    list_display = ["source", "section", "locator", "role", "required"]
+    list_filter = [
+        "section__sheet",
+        "role",
+        "required",
+        ("removed_at", admin.EmptyFieldListFilter),
+    ]
+    search_fields = ["source__title", "source__key", "section__heading", "locator", "claims"]
+    list_select_related = ["source", "section"]
+    fields = [
+        "section",
+        "source",
+        "locator",
+        "claims",
+        "quote",
+        "role",
+        "required",
+        "position",
+        "why",
+    ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Citation | None = None) -> list[str]:
+        return ["section", "source"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+
 @admin.register(Section)
 class SectionAdmin(TrackedAdmin):
     list_display = ["heading", "sheet", "position", "included", "sources_cited", "last_check"]
@@ -165,7 +216,9 @@ class SectionAdmin(TrackedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Section]:
         rows: QuerySet[Section] = super().get_queryset(request)
         return rows.annotate(
-            citation_count=Count("citations", filter=Q(citations__removed_at__isnull=True))
+            citation_count=Count(
+                "citations", distinct=True, filter=Q(citations__removed_at__isnull=True)
+            )
         ).prefetch_related("checks")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Section | None = None) -> list[str]:
@@ -199,6 +252,7 @@ class SourceAdmin(TrackedAdmin):
         ("citations__section__sheet", admin.RelatedOnlyFieldListFilter),
         ("removed_at", admin.EmptyFieldListFilter),
     ]
+    ordering = ["title", "id"]
     search_fields = ["title", "key", "author", "publisher", "url", "identifier", "note"]
     fields = [
         "title",
@@ -219,7 +273,9 @@ class SourceAdmin(TrackedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Source]:
         rows: QuerySet[Source] = super().get_queryset(request)
         return rows.annotate(
-            citation_count=Count("citations", filter=Q(citations__removed_at__isnull=True))
+            citation_count=Count(
+                "citations", distinct=True, filter=Q(citations__removed_at__isnull=True)
+            )
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Source | None = None) -> list[str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import cast
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
 from django.utils.cache import get_conditional_response
 from django.utils.http import http_date
+
+from factsheets.api.errors import document
 
 #: Shared caches may lag by the first figure, and serve old copies while they
 #: ask again (second) or while the server is down (third). Seconds.
@@ -18,6 +21,16 @@ NUMBERED = "public, max-age=86400"
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
+
+
+_CONDITIONS = frozenset(
+    {
+        "HTTP_IF_NONE_MATCH",
+        "HTTP_IF_MATCH",
+        "HTTP_IF_MODIFIED_SINCE",
+        "HTTP_IF_UNMODIFIED_SINCE",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +72,14 @@ class Stored:
 
 def respond(request: HttpRequest, stored: Stored, headers: dict[str, str]) -> HttpResponseBase:
     """200 with the bytes, or 304 where the client has them. `headers`: what `headers()` made."""
+    if (
+        request.META.get("HTTP_IF_NONE_MATCH") == stored.etag
+        and "HTTP_IF_MATCH" not in request.META
+    ):
+        # What nearly every poll asks, answered without reading it any closer.
+        return HttpResponseNotModified(headers=headers)
     response = HttpResponse(stored.body, content_type=stored.content_type, headers=headers)
-    if "HTTP_IF_NONE_MATCH" not in request.META and not _is_conditional(request):
+    if _CONDITIONS.isdisjoint(request.META):
         return response
     answer = cast(
         HttpResponseBase,
@@ -71,13 +90,12 @@ def respond(request: HttpRequest, stored: Stored, headers: dict[str, str]) -> Ht
             response=response,
         ),
     )
+    if answer.status_code == HTTPStatus.PRECONDITION_FAILED:
+        return document(
+            HTTPStatus.PRECONDITION_FAILED,
+            "precondition-failed",
+            "The sheet is not the one that If-Match names; ask again without that header.",
+        )
     for name, value in headers.items():
         answer.headers[name] = value
     return answer
-
-
-def _is_conditional(request: HttpRequest) -> bool:
-    return any(
-        name in request.META
-        for name in ("HTTP_IF_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_IF_UNMODIFIED_SINCE")
-    )

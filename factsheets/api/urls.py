@@ -8,7 +8,7 @@ app_name = "api"
 
 urlpatterns = [
     path("sheets/", views.IndexView.as_view(), name="index"),
-    path("sheets/<slug:slug>/", views.CurrentView.as_view(), name="current"),
+    path("sheets/<slug:slug>/", views.current, name="current"),
     path("sheets/<slug:slug>/prompt/", views.PromptView.as_view(), name="prompt"),
     path("sheets/<slug:slug>/publications/", views.PublicationsView.as_view(), name="publications"),
     path(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from functools import wraps
+from http import HTTPStatus
 from typing import Any
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -14,13 +16,16 @@ from rest_framework.views import APIView
 
 from factsheets import canonical, delivery
 from factsheets.api import serializers
-from factsheets.api.errors import UnknownParameter
+from factsheets.api.errors import MEDIA_TYPE, UnknownParameter
 from factsheets.api.responses import CURRENT, JSON, NUMBERED, TEXT, Stored, respond
 
 _PROBLEMS = {
-    400: OpenApiResponse(serializers.Problem, "A query parameter that the route does not take."),
-    404: OpenApiResponse(serializers.Problem, "No such sheet, or nothing published yet."),
-    410: OpenApiResponse(serializers.Problem, "Withdrawn: drop every copy."),
+    (status, MEDIA_TYPE): OpenApiResponse(serializers.Problem, description)
+    for status, description in (
+        (400, "A query parameter that the route does not take."),
+        (404, "No such sheet, or nothing published yet."),
+        (410, "Withdrawn: drop every copy."),
+    )
 }
 
 
@@ -29,11 +34,29 @@ class DeliveryView(APIView):
 
     http_method_names = ["get", "head", "options"]
 
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        """None: headers stand with the stored bytes, alike from a copy and from the database."""
+        return {}
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         if request.query_params:
             names = ", ".join(sorted(request.query_params))
             raise UnknownParameter(f"This address takes no parameter {names}; leave it out.")
+
+    def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        """What a browser asks before it sends a validator from a page of another origin."""
+        return HttpResponse(
+            status=HTTPStatus.NO_CONTENT,
+            headers={
+                "Allow": ", ".join(self.allowed_methods),
+                "Access-Control-Allow-Origin": "*",
+                "Access-Control-Allow-Methods": "GET, HEAD",
+                "Access-Control-Allow-Headers": "Accept, If-None-Match, If-Modified-Since",
+                "Access-Control-Max-Age": "86400",
+            },
+        )
 
     def serve(self, request: Request, stored: Stored) -> HttpResponseBase:
         return respond(request._request, stored, stored.headers())
@@ -58,19 +81,7 @@ def forget_copies() -> None:
 
 
 class CurrentView(DeliveryView):
-    """The address that every bot polls, so it answers from a copy at most a second old."""
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        copy = _copies.get(kwargs["slug"])
-        if (
-            copy is not None
-            and time.monotonic() < copy[0]
-            and request.method in {"GET", "HEAD"}
-            and not request.META["QUERY_STRING"]
-            and request.META.get("HTTP_ACCEPT", "*/*") in {"*/*", JSON}
-        ):
-            return respond(request, copy[1], copy[2])
-        return super().dispatch(request, *args, **kwargs)
+    """The address that every bot polls. `current` below answers for it while it has a copy."""
 
     @extend_schema(operation_id="getSheet", responses={200: serializers.Body, **_PROBLEMS})
     def get(self, request: Request, slug: str) -> HttpResponseBase:
@@ -81,6 +92,25 @@ class CurrentView(DeliveryView):
         # Only live sheets are kept, so strangers cannot fill the memory with names.
         _copies[slug] = (until, stored, headers)
         return respond(request._request, stored, headers)
+
+
+_current = CurrentView.as_view()
+
+
+@wraps(_current)
+def current(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """What bots get of a sheet now, from a copy at most a second old where there is one."""
+    copy = _copies.get(slug)
+    meta = request.META
+    if (
+        copy is not None
+        and time.monotonic() < copy[0]
+        and request.method in {"GET", "HEAD"}
+        and not meta.get("QUERY_STRING")
+        and meta.get("HTTP_ACCEPT", "*/*") in {"*/*", JSON}
+    ):
+        return respond(request, copy[1], copy[2])
+    return _current(request, slug=slug)
 
 
 class PlainTextRenderer(BaseRenderer):

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.db import models
 
-from factsheets.models.tracking import TrackedModel
+from factsheets.models.tracking import TAKEN, TrackedModel
 
 RULE_LIMIT = 5_000
 
@@ -102,7 +102,9 @@ class Rule(TrackedModel):
     class Meta:
         ordering = ["ruleset", "position", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["ruleset", "key"], name="rule_key_once_a_set")
+            models.UniqueConstraint(
+                fields=["ruleset", "key"], name="rule_key_once_a_set", violation_error_message=TAKEN
+            )
         ]
 
     def __str__(self) -> str:
@@ -123,7 +125,11 @@ class SheetRuleSet(TrackedModel):
     class Meta:
         ordering = ["sheet", "position", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["sheet", "ruleset"], name="ruleset_once_a_sheet")
+            models.UniqueConstraint(
+                fields=["sheet", "ruleset"],
+                name="ruleset_once_a_sheet",
+                violation_error_message=TAKEN,
+            )
         ]
 
     def __str__(self) -> str:

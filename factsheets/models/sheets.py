@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models.functions import Length
 
 from factsheets.models.rules import BotProfile
-from factsheets.models.tracking import TrackedModel
+from factsheets.models.tracking import TAKEN, TrackedModel
 
 models.TextField.register_lookup(Length)
 
@@ -34,7 +34,7 @@ class Sheet(TrackedModel):
 
     class Visibility(models.TextChoices):
         PUBLIC = "public", "public"
-        KEY = "key", "with a key only"
+        KEY = "key", "with a key only (nobody, until keys can be made)"
 
     class Delivery(models.TextChoices):
         INLINE = "inline", "whole sheet in the prompt"
@@ -61,6 +61,7 @@ class Sheet(TrackedModel):
     class Meta:
         ordering = ["title", "id"]
         permissions = [
+            ("describe_sheet", "Can change a sheet's title, description and language"),
             ("rename_sheet", "Can rename a sheet"),
             ("archive_sheet", "Can archive a sheet"),
             ("assign_bot", "Can choose a sheet's bot and probe scope"),
@@ -147,6 +148,10 @@ class GatePolicy(TrackedModel):
     def clean(self) -> None:
         from factsheets import gate
 
+        if not isinstance(self.blocking_warnings, list) or not all(
+            isinstance(code, str) for code in self.blocking_warnings
+        ):
+            raise ValidationError({"blocking_warnings": "Give a list of codes, such as []."})
         unknown = [code for code in self.blocking_warnings if code not in gate.WARNINGS]
         if unknown:
             raise ValidationError(
@@ -184,7 +189,11 @@ class Section(TrackedModel):
     class Meta:
         ordering = ["sheet", "position", "id"]
         constraints = [
-            models.UniqueConstraint(fields=["sheet", "key"], name="section_key_once_a_sheet"),
+            models.UniqueConstraint(
+                fields=["sheet", "key"],
+                name="section_key_once_a_sheet",
+                violation_error_message=TAKEN,
+            ),
             models.CheckConstraint(
                 condition=models.Q(body__length__lte=SECTION_LIMIT), name="section_body_limit"
             ),

@@ -92,3 +92,6 @@ class Citation(TrackedModel):
 
     def __str__(self) -> str:
         return f"{self.source_id}: {self.locator or self.claims or 'whole work'}"
+
+    def label(self) -> str:
+        return f"{self.source.key}: {self.locator or self.claims or 'whole work'}"

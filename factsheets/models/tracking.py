@@ -19,6 +19,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
+from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from simple_history.models import HistoricalRecords
 from simple_history.signals import pre_create_historical_record
@@ -26,6 +27,9 @@ from simple_history.signals import pre_create_historical_record
 from factsheets import canonical
 from factsheets.errors import Refused
 from factsheets.models import locking
+
+#: What a form says of a key that is in use, or was: keys of removed rows stay reserved.
+TAKEN = "That exists already, perhaps taken out of use; find it in the list and restore it there."
 
 
 class LeavesNoHistory(Refused):
@@ -164,6 +168,8 @@ class TrackedModel(models.Model):
 
     class Meta:
         abstract = True
+        # `sheet.sections.add(row)` updates through the base manager.
+        base_manager_name = "objects"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Write the row and its history if anything changed, else nothing.
@@ -176,6 +182,8 @@ class TrackedModel(models.Model):
             _refuse("Saving outside a change set")
         if args or kwargs.get("update_fields") is not None:
             _refuse("A partial save")
+        if hasattr(self, "skip_history_when_saving"):
+            _refuse("A save without its history")
         self.normalise()
         self._validate()
         is_new, changed = self._state.adding, self._changed_fields()
@@ -185,11 +193,6 @@ class TrackedModel(models.Model):
         opened.changes.append(
             Change(self.KIND, self.label(), self._verb(is_new, changed), () if is_new else changed)
         )
-
-    def save_base(self, raw: bool = False, *args: Any, **kwargs: Any) -> None:
-        if raw:
-            _refuse("Loading a fixture")
-        super().save_base(raw, *args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
         _refuse("delete()")
@@ -236,6 +239,13 @@ class TrackedModel(models.Model):
         if "removed_at" in changed:
             return "restored" if self.removed_at is None else "removed"
         return "moved" if changed == ("position",) else "changed"
+
+
+@receiver(pre_save)
+def _refuse_raw(sender: type[models.Model], raw: bool, **_: object) -> None:
+    """Fixtures are saved past the row's own `save` and `save_base`, and leave no history."""
+    if raw and issubclass(sender, TrackedModel):
+        _refuse("Loading a fixture")
 
 
 def sentences(error: ValidationError) -> str:

@@ -7,7 +7,11 @@ import re
 from collections.abc import Collection
 from datetime import date
 
+from factsheets import canonical
 from factsheets.yaml_files.reading import FileRefused
+
+#: Characters of a key or slug.
+KEY_LENGTH = 80
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -40,6 +44,10 @@ class Fields:
         if max_length is not None and len(value) > max_length:
             raise self.refusal(name, f"has {len(value)} characters; shorten it to {max_length}")
         return value or default
+
+    def key(self, name: str) -> str:
+        """A name that other rows are found by, in the form in which names are stored. Required."""
+        return canonical.normalise_line(self.text(name, required=True, max_length=KEY_LENGTH))
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         value = self._take(name)

@@ -31,7 +31,7 @@ class Command(SheetCommand):
         folder = exchange.read_folder(options["folder"])
         by = (
             person_named(options["by"], *_permissions(folder))
-            if options["by"]
+            if options["by"] is not None
             else import_account()
         )
         changes = exchange.import_folder(

@@ -28,6 +28,9 @@ NOTHING_RAN = 3
 #: Seconds between two looks at a run that workers carry out.
 LOOK_EVERY = 0.5
 
+#: Seconds without progress after which somebody should look at the worker.
+STANDS_STILL = 30.0
+
 
 class Command(SheetCommand):
     help = "Run the probes that a sheet requires on its draft, or on one of its publications."
@@ -49,7 +52,11 @@ class Command(SheetCommand):
         if options["junit"] and not (options["wait"] or options["local"]):
             raise UsageRefused("--junit needs the outcome; add --wait or --local.")
         sheet = sheet_named(options["slug"])
-        by = person_named(options["by"], "evals.start_run") if options["by"] else import_account()
+        by = (
+            person_named(options["by"], "evals.start_run")
+            if options["by"] is not None
+            else import_account()
+        )
         try:
             run = runs.start(
                 sheet_id=sheet.pk,
@@ -86,12 +93,13 @@ class Command(SheetCommand):
             sent = runs.advance(run_id, now=timezone.now())
             for attempt_id in sent:
                 attempts.perform(attempt_id, clock=timezone.now)
-            if not sent:
+            if not sent and Run.objects.filter(pk=run_id, state=Run.State.RUNNING).exists():
+                # Something waits for its back-off to pass.
                 time.sleep(LOOK_EVERY)
 
     def _watch(self, run_id: UUID) -> None:
         """Show progress until the run is closed. Interrupting leaves the run going."""
-        shown = ""
+        shown, moved, warned = "", time.monotonic(), False
         while True:
             run = Run.objects.only("state", "planned").get(pk=run_id)
             done = run.attempts.filter(state=Attempt.State.DONE).count()
@@ -100,7 +108,13 @@ class Command(SheetCommand):
                 filled = round(20 * done / run.planned)
                 self.stdout.write(f"\r[{'#' * filled}{'.' * (20 - filled)}] {text}", ending="")
                 self.stdout.flush()
-                shown = text
+                shown, moved = text, time.monotonic()
+            elif time.monotonic() - moved > STANDS_STILL and not warned:
+                self.stderr.write(
+                    f"\nNothing has moved for {STANDS_STILL:.0f} seconds; see whether a worker runs. "
+                    "Interrupting leaves the run going."
+                )
+                warned = True
             if run.state == Run.State.CLOSED:
                 self.say("")
                 return
