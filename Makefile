@@ -22,7 +22,7 @@ run: ## Start web, worker, beat and broker on the data as it is
 	@$(PY) -m scripts.demo --serve
 
 test: setup ## Run the tests on the embedded defaults (TESTS=tests/flows for a part)
-	@$(PY) -m pytest $(TESTS)
+	@$(PY) -m pytest -n 2 --dist loadfile $(TESTS)
 
 check: setup ## Format, lint, types, migrations, locks
 	@$(PY) -m ruff format --check .

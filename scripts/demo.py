@@ -7,6 +7,7 @@ each step in a plain sentence. A second start says what stands already.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import secrets
@@ -19,11 +20,19 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
+
+
+def _port(text: str) -> int:
+    """8000, or the port asked for."""
+    if text and not (text.isdecimal() and 0 < int(text) < 65536):
+        sys.exit(f"error: PORT must be a number from 1 to 65535, not {text!r}.")
+    return int(text or 8000)
+
 
 ROOT = Path(__file__).resolve().parent.parent
 VAR = Path(os.environ.get("MUNIMENT_VAR", ROOT / "var")).resolve()
-PORT = int(os.environ.get("PORT") or 8000)
+PORT = _port(os.environ.get("PORT", ""))
 ADDRESS = f"http://127.0.0.1:{PORT}"
 LOG = VAR / "demo.log"
 LOGINS = VAR / "logins.json"
@@ -43,6 +52,7 @@ def main() -> int:
     options = parser.parse_args()
     began = time.monotonic()
     VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = _lock_folder()
     _check_port()
     os.environ |= _environment()
     clock = Steps(began)
@@ -66,6 +76,7 @@ def main() -> int:
         return 0
     finally:
         _stop(supervisor)
+        lock.close()
 
 
 class Steps:
@@ -91,6 +102,16 @@ def _fail(sentence: str, log: Path | None = None) -> NoReturn:
 
 def _short(path: Path) -> str:
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def _lock_folder() -> IO[str]:
+    """One demo a folder: a second would share, and in the end stop, the first one's broker."""
+    lock = (VAR / "demo.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        _fail(f"A demo runs already on the data in {_short(VAR)}; stop it first")
+    return lock
 
 
 def _check_port() -> None:
@@ -203,6 +224,7 @@ def _wait_until_healthy(supervisor: subprocess.Popen[bytes]) -> None:
 
 def _walk(clock: Steps) -> None:
     """The castle's way to its publication, and the café as a draft."""
+    from django.db.models import Q
     from django.utils import timezone
 
     from evals import exchange
@@ -210,7 +232,7 @@ def _walk(clock: Steps) -> None:
     from factsheets.models import Sheet
 
     for slug, folder in ((CASTLE, "castle"), (CAFE, "cafe")):
-        if Sheet.objects.filter(slug=slug).exists():
+        if Sheet.objects.filter(Q(slug=slug) | Q(aliases__slug=slug)).exists():
             print(f"{slug}: imported already; left as it is.")
             continue
         files = exchange.read_folder(ROOT / "factsheets" / "data" / "demo" / folder)
@@ -223,49 +245,51 @@ def _walk(clock: Steps) -> None:
         )
         print(f"{slug}: imported {counted}.")
     clock.step("both sheets imported")
-    castle = commands.sheet_named(CASTLE)
+    castle = Sheet.objects.select_related("bot", "state__live_publication").get(
+        Q(slug=CASTLE) | Q(aliases__slug=CASTLE)
+    )
     live = castle.state.live_publication
     if live is not None:
-        print(f"{CASTLE}: publication {live.number} is live already.")
+        print(f"{castle.slug}: publication {live.number} is live already.")
     else:
         view = publishing.look(castle, now=timezone.now())
         if not view.report.is_open:
-            print(f"{CASTLE}: the gate is closed. {view.report.blocks[0].sentence}")
-            _run_probes()
+            print(f"{castle.slug}: the gate is closed. {view.report.blocks[0].sentence}")
+            _run_probes(castle.slug)
             clock.step("probes run by the worker")
-        _publish()
+        _publish(castle.slug)
         clock.step("published")
-    _pull()
+    _pull(castle.slug)
     clock.step("pulled: 200, then 304")
-    cafe = commands.sheet_named(CAFE)
-    if cafe.state.live_publication is None:
+    cafe = Sheet.objects.get(Q(slug=CAFE) | Q(aliases__slug=CAFE))
+    if cafe.state.live_publication_id is None:
         print(f"{CAFE}: left as a draft, for you to try.")
 
 
-def _run_probes() -> None:
+def _run_probes(slug: str) -> None:
     from django.core.management import call_command
 
-    print(f"{CASTLE}: running the probes ...")
+    print(f"{slug}: running the probes ...")
     try:
-        call_command("run_probes", CASTLE, "--wait", "--by", "publisher")
+        call_command("run_probes", slug, "--wait", "--by", "publisher")
     except SystemExit as ended:
         if ended.code:
             _fail(f"The probes did not pass (exit {ended.code})", LOG)
 
 
-def _publish() -> None:
+def _publish(slug: str) -> None:
     from django.core.management import call_command
 
     try:
-        call_command("publish_sheet", CASTLE, "--by", "publisher", "--reason", "First publication.")
+        call_command("publish_sheet", slug, "--by", "publisher", "--reason", "First publication.")
     except SystemExit as ended:
         if ended.code:
             _fail("The castle could not be published")
 
 
-def _pull() -> None:
+def _pull(slug: str) -> None:
     """As a bot would: once whole, then again with what it has."""
-    path = f"/api/v1/sheets/{CASTLE}/"
+    path = f"/api/v1/sheets/{slug}/"
     status, body, headers = _get(path)
     print(f"GET {path}: {status}, {len(body):,} bytes, publication {headers.get('X-Publication')}.")
     again, _, _ = _get(path, {"If-None-Match": headers.get("ETag", "")})
