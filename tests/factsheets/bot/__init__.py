@@ -1,0 +1,1 @@
+"""Tests of what bots do with a sheet."""

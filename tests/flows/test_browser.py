@@ -1,0 +1,149 @@
+"""The main job in a real browser, by visible links and labels."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import ConsoleMessage, Page, expect
+
+from tests.flows.product import CASTLE, Person, Product
+
+pytestmark = [pytest.mark.browser, pytest.mark.services]
+
+IMAGES = Path(__file__).resolve().parent.parent.parent / "docs" / "images"
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    return {
+        "executable_path": shutil.which("chromium") or shutil.which("google-chrome"),
+        "args": [
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--no-first-run",
+        ],
+    }
+
+
+@pytest.fixture(scope="module")
+def sheet_id(product: Product) -> int:
+    answer = product.command("import_sheet", CASTLE)
+    assert answer.code == 0, answer.err
+    return int(product.rows("Sheet.objects.get(slug='colchester-castle').pk"))
+
+
+@pytest.fixture(scope="module")
+def people(product: Product, sheet_id: int) -> dict[str, Person]:
+    return {
+        role: product.user(role.replace(" ", "-"), role)
+        for role in ("publisher", "rule keeper", "viewer")
+    }
+
+
+@pytest.fixture
+def hosts(page: Page) -> set[str]:
+    """Every host that the page asked for anything."""
+    asked: set[str] = set()
+    page.on("request", lambda request: asked.add(request.url.split("/")[2].split(":")[0]))
+    return asked
+
+
+def _log_in(page: Page, product: Product, person: Person) -> None:
+    page.goto(f"http://127.0.0.1:{product.port}/admin/login/")
+    page.get_by_label("Username").fill(person.name)
+    page.get_by_label("Password").fill(person.password)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("link", name="Sheets").first).to_be_visible()
+
+
+def _open_gate(page: Page, product: Product) -> None:
+    page.goto(f"http://127.0.0.1:{product.port}/admin/factsheets/sheet/")
+    page.get_by_role("link", name="gate and publishing").click()
+    expect(page.get_by_role("heading", name="What bots get now")).to_be_visible()
+
+
+def _shoot(page: Page, name: str) -> None:
+    """Pictures for the documentation, made only when asked for."""
+    if os.environ.get("SCREENSHOTS"):
+        IMAGES.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=IMAGES / f"{name}.png")
+
+
+def test_probe_publish_close_and_open_again(
+    page: Page, product: Product, people: dict[str, Person], hosts: set[str]
+) -> None:
+    complaints: list[str] = []
+
+    def listen(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            complaints.append(message.text)
+
+    page.on("console", listen)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    _log_in(page, product, people["publisher"])
+    _open_gate(page, product)
+    expect(page.get_by_role("heading", name="Gate: closed")).to_be_visible()
+    expect(page.get_by_text("The probes have not run on these rules")).to_have_count(2)
+    expect(page.get_by_role("button", name="Publish")).to_be_disabled()
+
+    page.get_by_role("button", name="Run probes").click()
+    expect(page.get_by_role("heading", name="Gate: open")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("29 of 29 asked")).to_be_visible()
+    expect(page.get_by_text("The offline bot does not read the rules")).to_be_visible()
+
+    page.get_by_label("Why").fill("First publication.")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.get_by_text("Publication 1 is live.")).to_be_visible()
+    _shoot(page, "gate")
+
+    _log_out(page, product)
+    _log_in(page, product, people["rule keeper"])
+    page.goto(f"http://127.0.0.1:{product.port}/admin/factsheets/rule/?q=short-prose")
+    page.get_by_role("link", name="short-prose").click()
+    page.get_by_label("Text").fill("Answer in no more than 100 words of plain prose.")
+    page.get_by_label("Why").fill("Shorter answers.")
+    page.get_by_role("button", name="Save", exact=True).click()
+    _open_gate(page, product)
+    expect(page.get_by_role("heading", name="Gate: closed")).to_be_visible()
+    expect(page.get_by_text("Publication 1").first).to_be_visible()
+    expect(page.get_by_role("button", name="Publish")).to_have_count(0)
+
+    assert complaints == []
+    assert hosts == {"127.0.0.1"}
+
+
+def test_a_viewer_reads_the_gate_and_has_no_button(
+    page: Page, product: Product, people: dict[str, Person]
+) -> None:
+    _log_in(page, product, people["viewer"])
+    _open_gate(page, product)
+
+    expect(page.get_by_role("heading", name="Probes")).to_be_visible()
+    expect(page.get_by_role("button", name="Run probes")).to_have_count(0)
+    expect(page.get_by_role("button", name="Publish")).to_have_count(0)
+    expect(page.get_by_role("link", name="Withdraw …")).to_have_count(0)
+
+
+def test_the_gate_fits_a_phone_and_the_dark(
+    page: Page, product: Product, people: dict[str, Person]
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme="dark")
+    _log_in(page, product, people["publisher"])
+
+    _open_gate(page, product)
+
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 390
+    _shoot(page, "gate-phone-dark")
+
+
+def _log_out(page: Page, product: Product) -> None:
+    page.context.clear_cookies()
