@@ -7,6 +7,7 @@ claim's token, so a slow first worker cannot overwrite the second.
 from __future__ import annotations
 
 import logging
+import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -37,6 +38,10 @@ LEASE_MARGIN = timedelta(seconds=10)
 #: Seconds before the first further try; doubled with each.
 BACK_OFF = 5.0
 MAX_BACK_OFF = 300.0
+
+
+#: What no database text can hold: NUL, and half of a character.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class LostClaim(Exception):
@@ -154,7 +159,7 @@ def _answer(claim: Claim, frozen: Frozen, clock: Clock) -> list[Turn]:
                 attempt=claim.attempt,
                 index=index,
                 sent=question,
-                received=answer.text,
+                received=_storable(answer.text),
                 refused=answer.refused,
                 sections=list(answer.sections),
                 stop_reason=reply.stop_reason,
@@ -166,7 +171,7 @@ def _answer(claim: Claim, frozen: Frozen, clock: Clock) -> list[Turn]:
         )
         if reply.is_truncated:
             break
-        messages.append(Message("assistant", answer.text))
+        messages.append(Message("assistant", _storable(answer.text)))
         if len(turns) < len(probe["turns"]):
             if _is_called_off(claim):
                 _write(claim, state=Attempt.State.CANCELLED)
@@ -238,7 +243,7 @@ def _broke(claim: Claim, error: ProviderError, now: datetime) -> None:
             not_before=now + timedelta(seconds=wait),
             sent_at=None,
             error_type=error.kind,
-            error=error.sentence,
+            error=_storable(error.sentence),
         )
         return
     _write(
@@ -246,13 +251,18 @@ def _broke(claim: Claim, error: ProviderError, now: datetime) -> None:
         state=Attempt.State.DONE,
         outcome=Attempt.Outcome.ERROR,
         error_type=error.kind,
-        error=error.sentence,
+        error=_storable(error.sentence),
         finished_at=now,
     )
     if error.trouble == "account":
         Run.objects.filter(pk=claim.attempt.run_id, state=Run.State.RUNNING).update(
-            stop_reason=error.sentence
+            stop_reason=_storable(error.sentence)
         )
+
+
+def _storable(text: str) -> str:
+    """A service's text as it came, but for signs that cannot be stored: they are shown as �."""
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def _is_called_off(claim: Claim) -> bool:

@@ -8,7 +8,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -17,580 +16,1720 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='BotProfile',
+            name="BotProfile",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('slug', models.SlugField(max_length=80, unique=True)),
-                ('provider', models.CharField(choices=[('offline', 'offline (quotes the sheet, no model)'), ('anthropic', 'Anthropic')], default='offline', max_length=20)),
-                ('model', models.CharField(blank=True, help_text='A dated model name: models drift under one name.', max_length=100)),
-                ('effort', models.CharField(blank=True, choices=[('low', 'Low'), ('medium', 'Medium'), ('high', 'High'), ('xhigh', 'Xhigh'), ('max', 'Max')], max_length=10)),
-                ('thinking', models.CharField(blank=True, choices=[('adaptive', 'Adaptive'), ('between_tools', 'Between Tools'), ('disabled', 'Disabled')], max_length=20)),
-                ('max_tokens', models.PositiveIntegerField(default=1024)),
-                ('context_window', models.PositiveIntegerField(default=200000)),
-                ('reserve_history', models.PositiveIntegerField(default=8000)),
-                ('reserve_question', models.PositiveIntegerField(default=1000)),
-                ('reserve_retrieval', models.PositiveIntegerField(default=0)),
-                ('reserve_output', models.PositiveIntegerField(default=1024)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("slug", models.SlugField(max_length=80, unique=True)),
+                (
+                    "provider",
+                    models.CharField(
+                        choices=[
+                            ("offline", "offline (quotes the sheet, no model)"),
+                            ("anthropic", "Anthropic"),
+                        ],
+                        default="offline",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "model",
+                    models.CharField(
+                        blank=True,
+                        help_text="A dated model name: models drift under one name.",
+                        max_length=100,
+                    ),
+                ),
+                (
+                    "effort",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("low", "Low"),
+                            ("medium", "Medium"),
+                            ("high", "High"),
+                            ("xhigh", "Xhigh"),
+                            ("max", "Max"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "thinking",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("adaptive", "Adaptive"),
+                            ("between_tools", "Between Tools"),
+                            ("disabled", "Disabled"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("max_tokens", models.PositiveIntegerField(default=1024)),
+                ("context_window", models.PositiveIntegerField(default=200000)),
+                ("reserve_history", models.PositiveIntegerField(default=8000)),
+                ("reserve_question", models.PositiveIntegerField(default=1000)),
+                ("reserve_retrieval", models.PositiveIntegerField(default=0)),
+                ("reserve_output", models.PositiveIntegerField(default=1024)),
             ],
             options={
-                'ordering': ['slug'],
+                "ordering": ["slug"],
             },
         ),
         migrations.CreateModel(
-            name='Heartbeat',
+            name="Heartbeat",
             fields=[
-                ('name', models.CharField(max_length=40, primary_key=True, serialize=False)),
-                ('at', models.DateTimeField()),
+                ("name", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                ("at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='RuleSet',
+            name="RuleSet",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('slug', models.SlugField(max_length=80, unique=True)),
-                ('title', models.CharField(max_length=200)),
-                ('shared', models.BooleanField(default=False, help_text='Several sheets may use a shared set.')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("slug", models.SlugField(max_length=80, unique=True)),
+                ("title", models.CharField(max_length=200)),
+                (
+                    "shared",
+                    models.BooleanField(
+                        default=False, help_text="Several sheets may use a shared set."
+                    ),
+                ),
             ],
             options={
-                'ordering': ['title', 'id'],
+                "ordering": ["title", "id"],
             },
         ),
         migrations.CreateModel(
-            name='Section',
+            name="Section",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('key', models.SlugField(help_text='The stable name in labels, citations and logs. Never re-used.', max_length=80)),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('heading', models.CharField(max_length=200)),
-                ('question', models.CharField(blank=True, help_text='The one question this section answers.', max_length=300)),
-                ('body', models.TextField(blank=True, help_text='All that the assistant may say of it. A blank line between paragraphs.', validators=[django.core.validators.MaxLengthValidator(20000)])),
-                ('included', models.BooleanField(default=True, help_text='Without the tick the section is kept but not published.')),
-                ('note', models.TextField(blank=True, help_text='For editors; it never reaches the model.')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "key",
+                    models.SlugField(
+                        help_text="The stable name in labels, citations and logs. Never re-used.",
+                        max_length=80,
+                    ),
+                ),
+                ("position", models.PositiveIntegerField(default=0)),
+                ("heading", models.CharField(max_length=200)),
+                (
+                    "question",
+                    models.CharField(
+                        blank=True,
+                        help_text="The one question this section answers.",
+                        max_length=300,
+                    ),
+                ),
+                (
+                    "body",
+                    models.TextField(
+                        blank=True,
+                        help_text="All that the assistant may say of it. A blank line between paragraphs.",
+                        validators=[django.core.validators.MaxLengthValidator(20000)],
+                    ),
+                ),
+                (
+                    "included",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Without the tick the section is kept but not published.",
+                    ),
+                ),
+                (
+                    "note",
+                    models.TextField(
+                        blank=True, help_text="For editors; it never reaches the model."
+                    ),
+                ),
             ],
             options={
-                'ordering': ['sheet', 'position', 'id'],
+                "ordering": ["sheet", "position", "id"],
             },
         ),
         migrations.CreateModel(
-            name='Source',
+            name="Source",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('key', models.SlugField(max_length=80, unique=True)),
-                ('kind', models.CharField(choices=[('official-list-entry', 'official list entry'), ('law-or-regulation', 'law or regulation'), ('reference-history', 'reference history'), ('primary-narrative', 'primary narrative'), ('scholarly-book-or-article', 'scholarly book or article'), ('museum-or-site-page', 'museum or site page'), ('government-page', 'government page'), ('news', 'news'), ('interview', 'interview'), ('own-policy', 'own policy'), ('other', 'other')], max_length=30)),
-                ('title', models.CharField(max_length=500)),
-                ('author', models.CharField(blank=True, max_length=300)),
-                ('publisher', models.CharField(blank=True, max_length=300)),
-                ('issued', models.CharField(blank=True, help_text='In words: a year, a range, or “undated”.', max_length=100)),
-                ('url', models.CharField(blank=True, help_text='http or https.', max_length=1000, validators=[django.core.validators.URLValidator(message='Give an address that begins with http:// or https://.', schemes=['http', 'https'])], verbose_name='address')),
-                ('identifier', models.CharField(blank=True, max_length=200)),
-                ('licence', models.CharField(blank=True, max_length=300)),
-                ('access', models.CharField(blank=True, help_text='How to get at it, where that is not plain.', max_length=300)),
-                ('note', models.TextField(blank=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("key", models.SlugField(max_length=80, unique=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("official-list-entry", "official list entry"),
+                            ("law-or-regulation", "law or regulation"),
+                            ("reference-history", "reference history"),
+                            ("primary-narrative", "primary narrative"),
+                            ("scholarly-book-or-article", "scholarly book or article"),
+                            ("museum-or-site-page", "museum or site page"),
+                            ("government-page", "government page"),
+                            ("news", "news"),
+                            ("interview", "interview"),
+                            ("own-policy", "own policy"),
+                            ("other", "other"),
+                        ],
+                        max_length=30,
+                    ),
+                ),
+                ("title", models.CharField(max_length=500)),
+                ("author", models.CharField(blank=True, max_length=300)),
+                ("publisher", models.CharField(blank=True, max_length=300)),
+                (
+                    "issued",
+                    models.CharField(
+                        blank=True,
+                        help_text="In words: a year, a range, or “undated”.",
+                        max_length=100,
+                    ),
+                ),
+                (
+                    "url",
+                    models.CharField(
+                        blank=True,
+                        help_text="http or https.",
+                        max_length=1000,
+                        validators=[
+                            django.core.validators.URLValidator(
+                                message="Give an address that begins with http:// or https://.",
+                                schemes=["http", "https"],
+                            )
+                        ],
+                        verbose_name="address",
+                    ),
+                ),
+                ("identifier", models.CharField(blank=True, max_length=200)),
+                ("licence", models.CharField(blank=True, max_length=300)),
+                (
+                    "access",
+                    models.CharField(
+                        blank=True,
+                        help_text="How to get at it, where that is not plain.",
+                        max_length=300,
+                    ),
+                ),
+                ("note", models.TextField(blank=True)),
             ],
             options={
-                'ordering': ['title', 'id'],
+                "ordering": ["title", "id"],
             },
         ),
         migrations.CreateModel(
-            name='ChangeSet',
+            name="ChangeSet",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField()),
-                ('by_name', models.CharField(max_length=150)),
-                ('reason', models.TextField(blank=True)),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("by_name", models.CharField(max_length=150)),
+                ("reason", models.TextField(blank=True)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-at', '-id'],
+                "ordering": ["-at", "-id"],
             },
         ),
         migrations.CreateModel(
-            name='Check',
+            name="Check",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('text_hash', models.CharField(max_length=64)),
-                ('checked_on', models.DateField(help_text="A day in the organisation's time zone.")),
-                ('recorded_at', models.DateTimeField()),
-                ('checked_by_name', models.CharField(max_length=150)),
-                ('outcome', models.CharField(choices=[('confirmed', 'Confirmed'), ('corrected', 'Corrected'), ('disputed', 'Disputed'), ('source-unreachable', 'source unreachable')], max_length=20)),
-                ('method', models.CharField(choices=[('read-online', 'read online'), ('read-copy', 'read in a copy'), ('read-paper', 'read on paper'), ('asked-person', 'asked a person'), ('imported', 'imported')], max_length=20)),
-                ('note', models.TextField(blank=True)),
-                ('checked_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('supersedes', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='superseded_by', to='factsheets.check')),
-                ('section', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='checks', to='factsheets.section')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("text_hash", models.CharField(max_length=64)),
+                (
+                    "checked_on",
+                    models.DateField(help_text="A day in the organisation's time zone."),
+                ),
+                ("recorded_at", models.DateTimeField()),
+                ("checked_by_name", models.CharField(max_length=150)),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("confirmed", "Confirmed"),
+                            ("corrected", "Corrected"),
+                            ("disputed", "Disputed"),
+                            ("source-unreachable", "source unreachable"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "method",
+                    models.CharField(
+                        choices=[
+                            ("read-online", "read online"),
+                            ("read-copy", "read in a copy"),
+                            ("read-paper", "read on paper"),
+                            ("asked-person", "asked a person"),
+                            ("imported", "imported"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("note", models.TextField(blank=True)),
+                (
+                    "checked_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "supersedes",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="superseded_by",
+                        to="factsheets.check",
+                    ),
+                ),
+                (
+                    "section",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="checks",
+                        to="factsheets.section",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['section', '-checked_on', '-recorded_at', '-id'],
+                "ordering": ["section", "-checked_on", "-recorded_at", "-id"],
             },
         ),
         migrations.CreateModel(
-            name='Publication',
+            name="Publication",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('format', models.CharField(max_length=20)),
-                ('slug', models.CharField(help_text="The sheet's name at that time.", max_length=80)),
-                ('body', models.BinaryField()),
-                ('body_hash', models.CharField(max_length=64)),
-                ('prompt', models.BinaryField()),
-                ('prompt_hash', models.CharField(max_length=64)),
-                ('content_hash', models.CharField(max_length=64)),
-                ('rules_hash', models.CharField(max_length=64)),
-                ('bot_hash', models.CharField(max_length=64)),
-                ('record', models.BinaryField()),
-                ('record_hash', models.CharField(max_length=64)),
-                ('evidence', models.BinaryField()),
-                ('evidence_hash', models.CharField(max_length=64)),
-                ('published_at', models.DateTimeField()),
-                ('published_by_name', models.CharField(max_length=150)),
-                ('reason', models.TextField()),
-                ('restores', models.PositiveIntegerField(blank=True, help_text='The number whose text a rollback published again.', null=True)),
-                ('published_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("format", models.CharField(max_length=20)),
+                (
+                    "slug",
+                    models.CharField(help_text="The sheet's name at that time.", max_length=80),
+                ),
+                ("body", models.BinaryField()),
+                ("body_hash", models.CharField(max_length=64)),
+                ("prompt", models.BinaryField()),
+                ("prompt_hash", models.CharField(max_length=64)),
+                ("content_hash", models.CharField(max_length=64)),
+                ("rules_hash", models.CharField(max_length=64)),
+                ("bot_hash", models.CharField(max_length=64)),
+                ("record", models.BinaryField()),
+                ("record_hash", models.CharField(max_length=64)),
+                ("evidence", models.BinaryField()),
+                ("evidence_hash", models.CharField(max_length=64)),
+                ("published_at", models.DateTimeField()),
+                ("published_by_name", models.CharField(max_length=150)),
+                ("reason", models.TextField()),
+                (
+                    "restores",
+                    models.PositiveIntegerField(
+                        blank=True,
+                        help_text="The number whose text a rollback published again.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "published_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['sheet', '-number'],
+                "ordering": ["sheet", "-number"],
             },
         ),
         migrations.CreateModel(
-            name='Sheet',
+            name="Sheet",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('slug', models.SlugField(help_text='The name in addresses. It may be changed; the old one stays reserved.', max_length=80, unique=True)),
-                ('title', models.CharField(max_length=200)),
-                ('description', models.TextField(blank=True, help_text='For people; it never reaches the model.')),
-                ('language', models.CharField(default='en-GB', max_length=35, validators=[django.core.validators.RegexValidator('^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$', 'Give a language tag such as en-GB, de or cy.')])),
-                ('probe_scope', models.CharField(choices=[('rules', 'the rules'), ('rules+content', 'the rules and the content')], default='rules', help_text='What the probes must have run on before publishing.', max_length=20)),
-                ('visibility', models.CharField(choices=[('public', 'public'), ('key', 'with a key only (nobody, until keys can be made)')], default='public', max_length=10)),
-                ('delivery', models.CharField(choices=[('inline', 'whole sheet in the prompt')], default='inline', max_length=10)),
-                ('archived_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('bot', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='sheets', to='factsheets.botprofile')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "slug",
+                    models.SlugField(
+                        help_text="The name in addresses. It may be changed; the old one stays reserved.",
+                        max_length=80,
+                        unique=True,
+                    ),
+                ),
+                ("title", models.CharField(max_length=200)),
+                (
+                    "description",
+                    models.TextField(
+                        blank=True, help_text="For people; it never reaches the model."
+                    ),
+                ),
+                (
+                    "language",
+                    models.CharField(
+                        default="en-GB",
+                        max_length=35,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$",
+                                "Give a language tag such as en-GB, de or cy.",
+                            )
+                        ],
+                    ),
+                ),
+                (
+                    "probe_scope",
+                    models.CharField(
+                        choices=[
+                            ("rules", "the rules"),
+                            ("rules+content", "the rules and the content"),
+                        ],
+                        default="rules",
+                        help_text="What the probes must have run on before publishing.",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "visibility",
+                    models.CharField(
+                        choices=[
+                            ("public", "public"),
+                            ("key", "with a key only (nobody, until keys can be made)"),
+                        ],
+                        default="public",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "delivery",
+                    models.CharField(
+                        choices=[("inline", "whole sheet in the prompt")],
+                        default="inline",
+                        max_length=10,
+                    ),
+                ),
+                ("archived_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "bot",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="sheets",
+                        to="factsheets.botprofile",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['title', 'id'],
-                'permissions': [('describe_sheet', "Can change a sheet's title, description and language"), ('rename_sheet', 'Can rename a sheet'), ('archive_sheet', 'Can archive a sheet'), ('assign_bot', "Can choose a sheet's bot and probe scope"), ('change_visibility', 'Can change who may pull a sheet'), ('publish_sheet', 'Can publish a sheet'), ('withdraw_sheet', 'Can withdraw a sheet'), ('rollback_sheet', 'Can roll a sheet back')],
+                "ordering": ["title", "id"],
+                "permissions": [
+                    ("describe_sheet", "Can change a sheet's title, description and language"),
+                    ("rename_sheet", "Can rename a sheet"),
+                    ("archive_sheet", "Can archive a sheet"),
+                    ("assign_bot", "Can choose a sheet's bot and probe scope"),
+                    ("change_visibility", "Can change who may pull a sheet"),
+                    ("publish_sheet", "Can publish a sheet"),
+                    ("withdraw_sheet", "Can withdraw a sheet"),
+                    ("rollback_sheet", "Can roll a sheet back"),
+                ],
             },
         ),
         migrations.AddField(
-            model_name='section',
-            name='sheet',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='sections', to='factsheets.sheet'),
+            model_name="section",
+            name="sheet",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="sections",
+                to="factsheets.sheet",
+            ),
         ),
         migrations.CreateModel(
-            name='PublicationEvent',
+            name="PublicationEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('published', 'Published'), ('rolled-back', 'rolled back'), ('withdrawn', 'Withdrawn')], max_length=20)),
-                ('at', models.DateTimeField()),
-                ('by_name', models.CharField(max_length=150)),
-                ('reason', models.TextField()),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('from_publication', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.publication')),
-                ('to_publication', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.publication')),
-                ('sheet', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='events', to='factsheets.sheet')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("published", "Published"),
+                            ("rolled-back", "rolled back"),
+                            ("withdrawn", "Withdrawn"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("by_name", models.CharField(max_length=150)),
+                ("reason", models.TextField()),
+                (
+                    "by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "from_publication",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.publication",
+                    ),
+                ),
+                (
+                    "to_publication",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.publication",
+                    ),
+                ),
+                (
+                    "sheet",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="events",
+                        to="factsheets.sheet",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['sheet', '-id'],
+                "ordering": ["sheet", "-id"],
             },
         ),
         migrations.AddField(
-            model_name='publication',
-            name='sheet',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='publications', to='factsheets.sheet'),
+            model_name="publication",
+            name="sheet",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="publications",
+                to="factsheets.sheet",
+            ),
         ),
         migrations.CreateModel(
-            name='Outbox',
+            name="Outbox",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('topic', models.CharField(max_length=40)),
-                ('payload', models.JSONField()),
-                ('created_at', models.DateTimeField()),
-                ('sheet', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.sheet')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("topic", models.CharField(max_length=40)),
+                ("payload", models.JSONField()),
+                ("created_at", models.DateTimeField()),
+                (
+                    "sheet",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.sheet",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'outbox',
-                'ordering': ['id'],
+                "verbose_name_plural": "outbox",
+                "ordering": ["id"],
             },
         ),
         migrations.CreateModel(
-            name='HistoricalSheetRuleSet',
+            name="HistoricalSheetRuleSet",
             fields=[
-                ('id', models.BigIntegerField(auto_created=True, blank=True, db_index=True, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('history_id', models.AutoField(primary_key=True, serialize=False)),
-                ('history_date', models.DateTimeField()),
-                ('history_change_reason', models.TextField(null=True)),
-                ('history_type', models.CharField(choices=[('+', 'Created'), ('~', 'Changed'), ('-', 'Deleted')], max_length=1)),
-                ('change_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.changeset')),
-                ('history_user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('ruleset', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='factsheets.ruleset')),
-                ('sheet', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='factsheets.sheet')),
+                (
+                    "id",
+                    models.BigIntegerField(
+                        auto_created=True, blank=True, db_index=True, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("position", models.PositiveIntegerField(default=0)),
+                ("history_id", models.AutoField(primary_key=True, serialize=False)),
+                ("history_date", models.DateTimeField()),
+                ("history_change_reason", models.TextField(null=True)),
+                (
+                    "history_type",
+                    models.CharField(
+                        choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")], max_length=1
+                    ),
+                ),
+                (
+                    "change_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.changeset",
+                    ),
+                ),
+                (
+                    "history_user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "ruleset",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="factsheets.ruleset",
+                    ),
+                ),
+                (
+                    "sheet",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="factsheets.sheet",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'historical sheet rule set',
-                'verbose_name_plural': 'historical sheet rule sets',
-                'ordering': ('-history_date', '-history_id'),
-                'get_latest_by': ('history_date', 'history_id'),
-            },
-            bases=(simple_history.models.HistoricalChanges, models.Model),
-        ),
-        migrations.CreateModel(
-            name='HistoricalSection',
-            fields=[
-                ('id', models.BigIntegerField(auto_created=True, blank=True, db_index=True, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('key', models.SlugField(help_text='The stable name in labels, citations and logs. Never re-used.', max_length=80)),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('heading', models.CharField(max_length=200)),
-                ('question', models.CharField(blank=True, help_text='The one question this section answers.', max_length=300)),
-                ('body', models.TextField(blank=True, help_text='All that the assistant may say of it. A blank line between paragraphs.', validators=[django.core.validators.MaxLengthValidator(20000)])),
-                ('included', models.BooleanField(default=True, help_text='Without the tick the section is kept but not published.')),
-                ('note', models.TextField(blank=True, help_text='For editors; it never reaches the model.')),
-                ('history_id', models.AutoField(primary_key=True, serialize=False)),
-                ('history_date', models.DateTimeField()),
-                ('history_change_reason', models.TextField(null=True)),
-                ('history_type', models.CharField(choices=[('+', 'Created'), ('~', 'Changed'), ('-', 'Deleted')], max_length=1)),
-                ('change_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.changeset')),
-                ('history_user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('sheet', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='factsheets.sheet')),
-            ],
-            options={
-                'verbose_name': 'historical section',
-                'verbose_name_plural': 'historical sections',
-                'ordering': ('-history_date', '-history_id'),
-                'get_latest_by': ('history_date', 'history_id'),
-            },
-            bases=(simple_history.models.HistoricalChanges, models.Model),
-        ),
-        migrations.CreateModel(
-            name='HistoricalGatePolicy',
-            fields=[
-                ('id', models.BigIntegerField(auto_created=True, blank=True, db_index=True, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('evidence_max_age_days', models.PositiveIntegerField(default=90, help_text='Days after which a passing run no longer opens the gate.')),
-                ('blocking_warnings', models.JSONField(blank=True, default=list, help_text='Codes of warnings that block here.')),
-                ('history_id', models.AutoField(primary_key=True, serialize=False)),
-                ('history_date', models.DateTimeField()),
-                ('history_change_reason', models.TextField(null=True)),
-                ('history_type', models.CharField(choices=[('+', 'Created'), ('~', 'Changed'), ('-', 'Deleted')], max_length=1)),
-                ('change_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.changeset')),
-                ('history_user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('sheet', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='factsheets.sheet')),
-            ],
-            options={
-                'verbose_name': 'historical gate policy',
-                'verbose_name_plural': 'historical gate policies',
-                'ordering': ('-history_date', '-history_id'),
-                'get_latest_by': ('history_date', 'history_id'),
-            },
-            bases=(simple_history.models.HistoricalChanges, models.Model),
-        ),
-        migrations.CreateModel(
-            name='GatePolicy',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('evidence_max_age_days', models.PositiveIntegerField(default=90, help_text='Days after which a passing run no longer opens the gate.')),
-                ('blocking_warnings', models.JSONField(blank=True, default=list, help_text='Codes of warnings that block here.')),
-                ('sheet', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='gate_policy', to='factsheets.sheet')),
-            ],
-            options={
-                'verbose_name_plural': 'gate policies',
-            },
-        ),
-        migrations.CreateModel(
-            name='SheetRuleSet',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('ruleset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='sheet_links', to='factsheets.ruleset')),
-                ('sheet', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ruleset_links', to='factsheets.sheet')),
-            ],
-            options={
-                'ordering': ['sheet', 'position', 'id'],
-            },
-        ),
-        migrations.CreateModel(
-            name='SheetState',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('live_publication', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.publication')),
-                ('sheet', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='state', to='factsheets.sheet')),
-            ],
-        ),
-        migrations.CreateModel(
-            name='SlugAlias',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(max_length=80, unique=True)),
-                ('sheet', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='aliases', to='factsheets.sheet')),
-            ],
-            options={
-                'verbose_name_plural': 'slug aliases',
-            },
-        ),
-        migrations.CreateModel(
-            name='HistoricalCitation',
-            fields=[
-                ('id', models.BigIntegerField(auto_created=True, blank=True, db_index=True, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('locator', models.CharField(blank=True, help_text='Where in the source: page, clause, anchor.', max_length=300)),
-                ('claims', models.TextField(blank=True, help_text='Which claims of the section it carries.')),
-                ('quote', models.TextField(blank=True, help_text='The words relied on, if short.')),
-                ('role', models.CharField(choices=[('supports', 'Supports'), ('qualifies', 'Qualifies'), ('contradicts', 'Contradicts'), ('background', 'Background')], default='supports', max_length=20)),
-                ('required', models.BooleanField(default=True, help_text='The section cannot stand without this source.')),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('history_id', models.AutoField(primary_key=True, serialize=False)),
-                ('history_date', models.DateTimeField()),
-                ('history_change_reason', models.TextField(null=True)),
-                ('history_type', models.CharField(choices=[('+', 'Created'), ('~', 'Changed'), ('-', 'Deleted')], max_length=1)),
-                ('change_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.changeset')),
-                ('history_user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('section', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='factsheets.section')),
-                ('source', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='factsheets.source')),
-            ],
-            options={
-                'verbose_name': 'historical citation',
-                'verbose_name_plural': 'historical citations',
-                'ordering': ('-history_date', '-history_id'),
-                'get_latest_by': ('history_date', 'history_id'),
+                "verbose_name": "historical sheet rule set",
+                "verbose_name_plural": "historical sheet rule sets",
+                "ordering": ("-history_date", "-history_id"),
+                "get_latest_by": ("history_date", "history_id"),
             },
             bases=(simple_history.models.HistoricalChanges, models.Model),
         ),
         migrations.CreateModel(
-            name='Citation',
+            name="HistoricalSection",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('locator', models.CharField(blank=True, help_text='Where in the source: page, clause, anchor.', max_length=300)),
-                ('claims', models.TextField(blank=True, help_text='Which claims of the section it carries.')),
-                ('quote', models.TextField(blank=True, help_text='The words relied on, if short.')),
-                ('role', models.CharField(choices=[('supports', 'Supports'), ('qualifies', 'Qualifies'), ('contradicts', 'Contradicts'), ('background', 'Background')], default='supports', max_length=20)),
-                ('required', models.BooleanField(default=True, help_text='The section cannot stand without this source.')),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('section', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='citations', to='factsheets.section')),
-                ('source', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='citations', to='factsheets.source')),
+                (
+                    "id",
+                    models.BigIntegerField(
+                        auto_created=True, blank=True, db_index=True, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "key",
+                    models.SlugField(
+                        help_text="The stable name in labels, citations and logs. Never re-used.",
+                        max_length=80,
+                    ),
+                ),
+                ("position", models.PositiveIntegerField(default=0)),
+                ("heading", models.CharField(max_length=200)),
+                (
+                    "question",
+                    models.CharField(
+                        blank=True,
+                        help_text="The one question this section answers.",
+                        max_length=300,
+                    ),
+                ),
+                (
+                    "body",
+                    models.TextField(
+                        blank=True,
+                        help_text="All that the assistant may say of it. A blank line between paragraphs.",
+                        validators=[django.core.validators.MaxLengthValidator(20000)],
+                    ),
+                ),
+                (
+                    "included",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Without the tick the section is kept but not published.",
+                    ),
+                ),
+                (
+                    "note",
+                    models.TextField(
+                        blank=True, help_text="For editors; it never reaches the model."
+                    ),
+                ),
+                ("history_id", models.AutoField(primary_key=True, serialize=False)),
+                ("history_date", models.DateTimeField()),
+                ("history_change_reason", models.TextField(null=True)),
+                (
+                    "history_type",
+                    models.CharField(
+                        choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")], max_length=1
+                    ),
+                ),
+                (
+                    "change_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.changeset",
+                    ),
+                ),
+                (
+                    "history_user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "sheet",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="factsheets.sheet",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['section', 'position', 'id'],
-            },
-        ),
-        migrations.CreateModel(
-            name='CheckItem',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('outcome', models.CharField(choices=[('supports', 'Supports'), ('supports-partly', 'supports in part'), ('contradicts', 'Contradicts'), ('not-found', 'not found'), ('unreachable', 'Unreachable')], max_length=20)),
-                ('accessed_on', models.DateField(blank=True, null=True)),
-                ('of', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='items', to='factsheets.check')),
-                ('citation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='check_items', to='factsheets.citation')),
-            ],
-            options={
-                'ordering': ['of', 'id'],
-                'constraints': [models.UniqueConstraint(fields=('of', 'citation'), name='one_item_a_citation')],
-            },
-        ),
-        migrations.CreateModel(
-            name='HistoricalBotProfile',
-            fields=[
-                ('id', models.BigIntegerField(auto_created=True, blank=True, db_index=True, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('slug', models.SlugField(max_length=80)),
-                ('provider', models.CharField(choices=[('offline', 'offline (quotes the sheet, no model)'), ('anthropic', 'Anthropic')], default='offline', max_length=20)),
-                ('model', models.CharField(blank=True, help_text='A dated model name: models drift under one name.', max_length=100)),
-                ('effort', models.CharField(blank=True, choices=[('low', 'Low'), ('medium', 'Medium'), ('high', 'High'), ('xhigh', 'Xhigh'), ('max', 'Max')], max_length=10)),
-                ('thinking', models.CharField(blank=True, choices=[('adaptive', 'Adaptive'), ('between_tools', 'Between Tools'), ('disabled', 'Disabled')], max_length=20)),
-                ('max_tokens', models.PositiveIntegerField(default=1024)),
-                ('context_window', models.PositiveIntegerField(default=200000)),
-                ('reserve_history', models.PositiveIntegerField(default=8000)),
-                ('reserve_question', models.PositiveIntegerField(default=1000)),
-                ('reserve_retrieval', models.PositiveIntegerField(default=0)),
-                ('reserve_output', models.PositiveIntegerField(default=1024)),
-                ('history_id', models.AutoField(primary_key=True, serialize=False)),
-                ('history_date', models.DateTimeField()),
-                ('history_change_reason', models.TextField(null=True)),
-                ('history_type', models.CharField(choices=[('+', 'Created'), ('~', 'Changed'), ('-', 'Deleted')], max_length=1)),
-                ('change_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.changeset')),
-                ('history_user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-            ],
-            options={
-                'verbose_name': 'historical bot profile',
-                'verbose_name_plural': 'historical bot profiles',
-                'ordering': ('-history_date', '-history_id'),
-                'get_latest_by': ('history_date', 'history_id'),
-                'indexes': [models.Index(fields=['history_date', 'id'], name='factsheets__history_276499_idx')],
-            },
-            bases=(simple_history.models.HistoricalChanges, models.Model),
-        ),
-        migrations.CreateModel(
-            name='HistoricalRuleSet',
-            fields=[
-                ('id', models.BigIntegerField(auto_created=True, blank=True, db_index=True, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('slug', models.SlugField(max_length=80)),
-                ('title', models.CharField(max_length=200)),
-                ('shared', models.BooleanField(default=False, help_text='Several sheets may use a shared set.')),
-                ('history_id', models.AutoField(primary_key=True, serialize=False)),
-                ('history_date', models.DateTimeField()),
-                ('history_change_reason', models.TextField(null=True)),
-                ('history_type', models.CharField(choices=[('+', 'Created'), ('~', 'Changed'), ('-', 'Deleted')], max_length=1)),
-                ('change_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.changeset')),
-                ('history_user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-            ],
-            options={
-                'verbose_name': 'historical rule set',
-                'verbose_name_plural': 'historical rule sets',
-                'ordering': ('-history_date', '-history_id'),
-                'get_latest_by': ('history_date', 'history_id'),
-                'indexes': [models.Index(fields=['history_date', 'id'], name='factsheets__history_aa8e25_idx')],
-            },
-            bases=(simple_history.models.HistoricalChanges, models.Model),
-        ),
-        migrations.CreateModel(
-            name='HistoricalSheet',
-            fields=[
-                ('id', models.BigIntegerField(auto_created=True, blank=True, db_index=True, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('slug', models.SlugField(help_text='The name in addresses. It may be changed; the old one stays reserved.', max_length=80)),
-                ('title', models.CharField(max_length=200)),
-                ('description', models.TextField(blank=True, help_text='For people; it never reaches the model.')),
-                ('language', models.CharField(default='en-GB', max_length=35, validators=[django.core.validators.RegexValidator('^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$', 'Give a language tag such as en-GB, de or cy.')])),
-                ('probe_scope', models.CharField(choices=[('rules', 'the rules'), ('rules+content', 'the rules and the content')], default='rules', help_text='What the probes must have run on before publishing.', max_length=20)),
-                ('visibility', models.CharField(choices=[('public', 'public'), ('key', 'with a key only (nobody, until keys can be made)')], default='public', max_length=10)),
-                ('delivery', models.CharField(choices=[('inline', 'whole sheet in the prompt')], default='inline', max_length=10)),
-                ('archived_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('history_id', models.AutoField(primary_key=True, serialize=False)),
-                ('history_date', models.DateTimeField()),
-                ('history_change_reason', models.TextField(null=True)),
-                ('history_type', models.CharField(choices=[('+', 'Created'), ('~', 'Changed'), ('-', 'Deleted')], max_length=1)),
-                ('bot', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='factsheets.botprofile')),
-                ('change_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.changeset')),
-                ('history_user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-            ],
-            options={
-                'verbose_name': 'historical sheet',
-                'verbose_name_plural': 'historical sheets',
-                'ordering': ('-history_date', '-history_id'),
-                'get_latest_by': ('history_date', 'history_id'),
-                'indexes': [models.Index(fields=['history_date', 'id'], name='factsheets__history_9017d5_idx')],
+                "verbose_name": "historical section",
+                "verbose_name_plural": "historical sections",
+                "ordering": ("-history_date", "-history_id"),
+                "get_latest_by": ("history_date", "history_id"),
             },
             bases=(simple_history.models.HistoricalChanges, models.Model),
         ),
         migrations.CreateModel(
-            name='HistoricalSource',
+            name="HistoricalGatePolicy",
             fields=[
-                ('id', models.BigIntegerField(auto_created=True, blank=True, db_index=True, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('key', models.SlugField(max_length=80)),
-                ('kind', models.CharField(choices=[('official-list-entry', 'official list entry'), ('law-or-regulation', 'law or regulation'), ('reference-history', 'reference history'), ('primary-narrative', 'primary narrative'), ('scholarly-book-or-article', 'scholarly book or article'), ('museum-or-site-page', 'museum or site page'), ('government-page', 'government page'), ('news', 'news'), ('interview', 'interview'), ('own-policy', 'own policy'), ('other', 'other')], max_length=30)),
-                ('title', models.CharField(max_length=500)),
-                ('author', models.CharField(blank=True, max_length=300)),
-                ('publisher', models.CharField(blank=True, max_length=300)),
-                ('issued', models.CharField(blank=True, help_text='In words: a year, a range, or “undated”.', max_length=100)),
-                ('url', models.CharField(blank=True, help_text='http or https.', max_length=1000, validators=[django.core.validators.URLValidator(message='Give an address that begins with http:// or https://.', schemes=['http', 'https'])], verbose_name='address')),
-                ('identifier', models.CharField(blank=True, max_length=200)),
-                ('licence', models.CharField(blank=True, max_length=300)),
-                ('access', models.CharField(blank=True, help_text='How to get at it, where that is not plain.', max_length=300)),
-                ('note', models.TextField(blank=True)),
-                ('history_id', models.AutoField(primary_key=True, serialize=False)),
-                ('history_date', models.DateTimeField()),
-                ('history_change_reason', models.TextField(null=True)),
-                ('history_type', models.CharField(choices=[('+', 'Created'), ('~', 'Changed'), ('-', 'Deleted')], max_length=1)),
-                ('change_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.changeset')),
-                ('history_user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigIntegerField(
+                        auto_created=True, blank=True, db_index=True, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "evidence_max_age_days",
+                    models.PositiveIntegerField(
+                        default=90,
+                        help_text="Days after which a passing run no longer opens the gate.",
+                    ),
+                ),
+                (
+                    "blocking_warnings",
+                    models.JSONField(
+                        blank=True, default=list, help_text="Codes of warnings that block here."
+                    ),
+                ),
+                ("history_id", models.AutoField(primary_key=True, serialize=False)),
+                ("history_date", models.DateTimeField()),
+                ("history_change_reason", models.TextField(null=True)),
+                (
+                    "history_type",
+                    models.CharField(
+                        choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")], max_length=1
+                    ),
+                ),
+                (
+                    "change_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.changeset",
+                    ),
+                ),
+                (
+                    "history_user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "sheet",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="factsheets.sheet",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'historical source',
-                'verbose_name_plural': 'historical sources',
-                'ordering': ('-history_date', '-history_id'),
-                'get_latest_by': ('history_date', 'history_id'),
-                'indexes': [models.Index(fields=['history_date', 'id'], name='factsheets__history_9132a0_idx')],
+                "verbose_name": "historical gate policy",
+                "verbose_name_plural": "historical gate policies",
+                "ordering": ("-history_date", "-history_id"),
+                "get_latest_by": ("history_date", "history_id"),
             },
             bases=(simple_history.models.HistoricalChanges, models.Model),
         ),
         migrations.CreateModel(
-            name='Rule',
+            name="GatePolicy",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('key', models.SlugField(max_length=80)),
-                ('kind', models.CharField(choices=[('persona', 'Persona'), ('format', 'Format'), ('threshold', 'Threshold'), ('definition', 'Definition'), ('refusal', 'Refusal'), ('signpost', 'Signpost'), ('disclosure', 'Disclosure')], max_length=20)),
-                ('text', models.TextField(validators=[django.core.validators.MaxLengthValidator(5000)])),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('enabled', models.BooleanField(default=True)),
-                ('ruleset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='rules', to='factsheets.ruleset')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "evidence_max_age_days",
+                    models.PositiveIntegerField(
+                        default=90,
+                        help_text="Days after which a passing run no longer opens the gate.",
+                    ),
+                ),
+                (
+                    "blocking_warnings",
+                    models.JSONField(
+                        blank=True, default=list, help_text="Codes of warnings that block here."
+                    ),
+                ),
+                (
+                    "sheet",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="gate_policy",
+                        to="factsheets.sheet",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['ruleset', 'position', 'id'],
-                'constraints': [models.UniqueConstraint(fields=('ruleset', 'key'), name='rule_key_once_a_set', violation_error_message='That exists already, perhaps taken out of use; find it in the list and restore it there.')],
+                "verbose_name_plural": "gate policies",
             },
         ),
         migrations.CreateModel(
-            name='HistoricalRule',
+            name="SheetRuleSet",
             fields=[
-                ('id', models.BigIntegerField(auto_created=True, blank=True, db_index=True, verbose_name='ID')),
-                ('removed_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('key', models.SlugField(max_length=80)),
-                ('kind', models.CharField(choices=[('persona', 'Persona'), ('format', 'Format'), ('threshold', 'Threshold'), ('definition', 'Definition'), ('refusal', 'Refusal'), ('signpost', 'Signpost'), ('disclosure', 'Disclosure')], max_length=20)),
-                ('text', models.TextField(validators=[django.core.validators.MaxLengthValidator(5000)])),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('enabled', models.BooleanField(default=True)),
-                ('history_id', models.AutoField(primary_key=True, serialize=False)),
-                ('history_date', models.DateTimeField()),
-                ('history_change_reason', models.TextField(null=True)),
-                ('history_type', models.CharField(choices=[('+', 'Created'), ('~', 'Changed'), ('-', 'Deleted')], max_length=1)),
-                ('change_set', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='factsheets.changeset')),
-                ('history_user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('ruleset', models.ForeignKey(blank=True, db_constraint=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='factsheets.ruleset')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("position", models.PositiveIntegerField(default=0)),
+                (
+                    "ruleset",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="sheet_links",
+                        to="factsheets.ruleset",
+                    ),
+                ),
+                (
+                    "sheet",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ruleset_links",
+                        to="factsheets.sheet",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'historical rule',
-                'verbose_name_plural': 'historical rules',
-                'ordering': ('-history_date', '-history_id'),
-                'get_latest_by': ('history_date', 'history_id'),
-                'indexes': [models.Index(fields=['history_date', 'id'], name='factsheets__history_135342_idx')],
+                "ordering": ["sheet", "position", "id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="SheetState",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "live_publication",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.publication",
+                    ),
+                ),
+                (
+                    "sheet",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="state",
+                        to="factsheets.sheet",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="SlugAlias",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=80, unique=True)),
+                (
+                    "sheet",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="aliases",
+                        to="factsheets.sheet",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name_plural": "slug aliases",
+            },
+        ),
+        migrations.CreateModel(
+            name="HistoricalCitation",
+            fields=[
+                (
+                    "id",
+                    models.BigIntegerField(
+                        auto_created=True, blank=True, db_index=True, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "locator",
+                    models.CharField(
+                        blank=True,
+                        help_text="Where in the source: page, clause, anchor.",
+                        max_length=300,
+                    ),
+                ),
+                (
+                    "claims",
+                    models.TextField(
+                        blank=True, help_text="Which claims of the section it carries."
+                    ),
+                ),
+                ("quote", models.TextField(blank=True, help_text="The words relied on, if short.")),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("supports", "Supports"),
+                            ("qualifies", "Qualifies"),
+                            ("contradicts", "Contradicts"),
+                            ("background", "Background"),
+                        ],
+                        default="supports",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "required",
+                    models.BooleanField(
+                        default=True, help_text="The section cannot stand without this source."
+                    ),
+                ),
+                ("position", models.PositiveIntegerField(default=0)),
+                ("history_id", models.AutoField(primary_key=True, serialize=False)),
+                ("history_date", models.DateTimeField()),
+                ("history_change_reason", models.TextField(null=True)),
+                (
+                    "history_type",
+                    models.CharField(
+                        choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")], max_length=1
+                    ),
+                ),
+                (
+                    "change_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.changeset",
+                    ),
+                ),
+                (
+                    "history_user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "section",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="factsheets.section",
+                    ),
+                ),
+                (
+                    "source",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="factsheets.source",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "historical citation",
+                "verbose_name_plural": "historical citations",
+                "ordering": ("-history_date", "-history_id"),
+                "get_latest_by": ("history_date", "history_id"),
+            },
+            bases=(simple_history.models.HistoricalChanges, models.Model),
+        ),
+        migrations.CreateModel(
+            name="Citation",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "locator",
+                    models.CharField(
+                        blank=True,
+                        help_text="Where in the source: page, clause, anchor.",
+                        max_length=300,
+                    ),
+                ),
+                (
+                    "claims",
+                    models.TextField(
+                        blank=True, help_text="Which claims of the section it carries."
+                    ),
+                ),
+                ("quote", models.TextField(blank=True, help_text="The words relied on, if short.")),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("supports", "Supports"),
+                            ("qualifies", "Qualifies"),
+                            ("contradicts", "Contradicts"),
+                            ("background", "Background"),
+                        ],
+                        default="supports",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "required",
+                    models.BooleanField(
+                        default=True, help_text="The section cannot stand without this source."
+                    ),
+                ),
+                ("position", models.PositiveIntegerField(default=0)),
+                (
+                    "section",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="citations",
+                        to="factsheets.section",
+                    ),
+                ),
+                (
+                    "source",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="citations",
+                        to="factsheets.source",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["section", "position", "id"],
+            },
+        ),
+        migrations.CreateModel(
+            name="CheckItem",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("supports", "Supports"),
+                            ("supports-partly", "supports in part"),
+                            ("contradicts", "Contradicts"),
+                            ("not-found", "not found"),
+                            ("unreachable", "Unreachable"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("accessed_on", models.DateField(blank=True, null=True)),
+                (
+                    "of",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="items",
+                        to="factsheets.check",
+                    ),
+                ),
+                (
+                    "citation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="check_items",
+                        to="factsheets.citation",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["of", "id"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("of", "citation"), name="one_item_a_citation")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="HistoricalBotProfile",
+            fields=[
+                (
+                    "id",
+                    models.BigIntegerField(
+                        auto_created=True, blank=True, db_index=True, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("slug", models.SlugField(max_length=80)),
+                (
+                    "provider",
+                    models.CharField(
+                        choices=[
+                            ("offline", "offline (quotes the sheet, no model)"),
+                            ("anthropic", "Anthropic"),
+                        ],
+                        default="offline",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "model",
+                    models.CharField(
+                        blank=True,
+                        help_text="A dated model name: models drift under one name.",
+                        max_length=100,
+                    ),
+                ),
+                (
+                    "effort",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("low", "Low"),
+                            ("medium", "Medium"),
+                            ("high", "High"),
+                            ("xhigh", "Xhigh"),
+                            ("max", "Max"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "thinking",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("adaptive", "Adaptive"),
+                            ("between_tools", "Between Tools"),
+                            ("disabled", "Disabled"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("max_tokens", models.PositiveIntegerField(default=1024)),
+                ("context_window", models.PositiveIntegerField(default=200000)),
+                ("reserve_history", models.PositiveIntegerField(default=8000)),
+                ("reserve_question", models.PositiveIntegerField(default=1000)),
+                ("reserve_retrieval", models.PositiveIntegerField(default=0)),
+                ("reserve_output", models.PositiveIntegerField(default=1024)),
+                ("history_id", models.AutoField(primary_key=True, serialize=False)),
+                ("history_date", models.DateTimeField()),
+                ("history_change_reason", models.TextField(null=True)),
+                (
+                    "history_type",
+                    models.CharField(
+                        choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")], max_length=1
+                    ),
+                ),
+                (
+                    "change_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.changeset",
+                    ),
+                ),
+                (
+                    "history_user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "historical bot profile",
+                "verbose_name_plural": "historical bot profiles",
+                "ordering": ("-history_date", "-history_id"),
+                "get_latest_by": ("history_date", "history_id"),
+                "indexes": [
+                    models.Index(
+                        fields=["history_date", "id"], name="factsheets__history_276499_idx"
+                    )
+                ],
+            },
+            bases=(simple_history.models.HistoricalChanges, models.Model),
+        ),
+        migrations.CreateModel(
+            name="HistoricalRuleSet",
+            fields=[
+                (
+                    "id",
+                    models.BigIntegerField(
+                        auto_created=True, blank=True, db_index=True, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("slug", models.SlugField(max_length=80)),
+                ("title", models.CharField(max_length=200)),
+                (
+                    "shared",
+                    models.BooleanField(
+                        default=False, help_text="Several sheets may use a shared set."
+                    ),
+                ),
+                ("history_id", models.AutoField(primary_key=True, serialize=False)),
+                ("history_date", models.DateTimeField()),
+                ("history_change_reason", models.TextField(null=True)),
+                (
+                    "history_type",
+                    models.CharField(
+                        choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")], max_length=1
+                    ),
+                ),
+                (
+                    "change_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.changeset",
+                    ),
+                ),
+                (
+                    "history_user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "historical rule set",
+                "verbose_name_plural": "historical rule sets",
+                "ordering": ("-history_date", "-history_id"),
+                "get_latest_by": ("history_date", "history_id"),
+                "indexes": [
+                    models.Index(
+                        fields=["history_date", "id"], name="factsheets__history_aa8e25_idx"
+                    )
+                ],
+            },
+            bases=(simple_history.models.HistoricalChanges, models.Model),
+        ),
+        migrations.CreateModel(
+            name="HistoricalSheet",
+            fields=[
+                (
+                    "id",
+                    models.BigIntegerField(
+                        auto_created=True, blank=True, db_index=True, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "slug",
+                    models.SlugField(
+                        help_text="The name in addresses. It may be changed; the old one stays reserved.",
+                        max_length=80,
+                    ),
+                ),
+                ("title", models.CharField(max_length=200)),
+                (
+                    "description",
+                    models.TextField(
+                        blank=True, help_text="For people; it never reaches the model."
+                    ),
+                ),
+                (
+                    "language",
+                    models.CharField(
+                        default="en-GB",
+                        max_length=35,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$",
+                                "Give a language tag such as en-GB, de or cy.",
+                            )
+                        ],
+                    ),
+                ),
+                (
+                    "probe_scope",
+                    models.CharField(
+                        choices=[
+                            ("rules", "the rules"),
+                            ("rules+content", "the rules and the content"),
+                        ],
+                        default="rules",
+                        help_text="What the probes must have run on before publishing.",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "visibility",
+                    models.CharField(
+                        choices=[
+                            ("public", "public"),
+                            ("key", "with a key only (nobody, until keys can be made)"),
+                        ],
+                        default="public",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "delivery",
+                    models.CharField(
+                        choices=[("inline", "whole sheet in the prompt")],
+                        default="inline",
+                        max_length=10,
+                    ),
+                ),
+                ("archived_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("history_id", models.AutoField(primary_key=True, serialize=False)),
+                ("history_date", models.DateTimeField()),
+                ("history_change_reason", models.TextField(null=True)),
+                (
+                    "history_type",
+                    models.CharField(
+                        choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")], max_length=1
+                    ),
+                ),
+                (
+                    "bot",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="factsheets.botprofile",
+                    ),
+                ),
+                (
+                    "change_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.changeset",
+                    ),
+                ),
+                (
+                    "history_user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "historical sheet",
+                "verbose_name_plural": "historical sheets",
+                "ordering": ("-history_date", "-history_id"),
+                "get_latest_by": ("history_date", "history_id"),
+                "indexes": [
+                    models.Index(
+                        fields=["history_date", "id"], name="factsheets__history_9017d5_idx"
+                    )
+                ],
+            },
+            bases=(simple_history.models.HistoricalChanges, models.Model),
+        ),
+        migrations.CreateModel(
+            name="HistoricalSource",
+            fields=[
+                (
+                    "id",
+                    models.BigIntegerField(
+                        auto_created=True, blank=True, db_index=True, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("key", models.SlugField(max_length=80)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("official-list-entry", "official list entry"),
+                            ("law-or-regulation", "law or regulation"),
+                            ("reference-history", "reference history"),
+                            ("primary-narrative", "primary narrative"),
+                            ("scholarly-book-or-article", "scholarly book or article"),
+                            ("museum-or-site-page", "museum or site page"),
+                            ("government-page", "government page"),
+                            ("news", "news"),
+                            ("interview", "interview"),
+                            ("own-policy", "own policy"),
+                            ("other", "other"),
+                        ],
+                        max_length=30,
+                    ),
+                ),
+                ("title", models.CharField(max_length=500)),
+                ("author", models.CharField(blank=True, max_length=300)),
+                ("publisher", models.CharField(blank=True, max_length=300)),
+                (
+                    "issued",
+                    models.CharField(
+                        blank=True,
+                        help_text="In words: a year, a range, or “undated”.",
+                        max_length=100,
+                    ),
+                ),
+                (
+                    "url",
+                    models.CharField(
+                        blank=True,
+                        help_text="http or https.",
+                        max_length=1000,
+                        validators=[
+                            django.core.validators.URLValidator(
+                                message="Give an address that begins with http:// or https://.",
+                                schemes=["http", "https"],
+                            )
+                        ],
+                        verbose_name="address",
+                    ),
+                ),
+                ("identifier", models.CharField(blank=True, max_length=200)),
+                ("licence", models.CharField(blank=True, max_length=300)),
+                (
+                    "access",
+                    models.CharField(
+                        blank=True,
+                        help_text="How to get at it, where that is not plain.",
+                        max_length=300,
+                    ),
+                ),
+                ("note", models.TextField(blank=True)),
+                ("history_id", models.AutoField(primary_key=True, serialize=False)),
+                ("history_date", models.DateTimeField()),
+                ("history_change_reason", models.TextField(null=True)),
+                (
+                    "history_type",
+                    models.CharField(
+                        choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")], max_length=1
+                    ),
+                ),
+                (
+                    "change_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.changeset",
+                    ),
+                ),
+                (
+                    "history_user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "historical source",
+                "verbose_name_plural": "historical sources",
+                "ordering": ("-history_date", "-history_id"),
+                "get_latest_by": ("history_date", "history_id"),
+                "indexes": [
+                    models.Index(
+                        fields=["history_date", "id"], name="factsheets__history_9132a0_idx"
+                    )
+                ],
+            },
+            bases=(simple_history.models.HistoricalChanges, models.Model),
+        ),
+        migrations.CreateModel(
+            name="Rule",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("key", models.SlugField(max_length=80)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("persona", "Persona"),
+                            ("format", "Format"),
+                            ("threshold", "Threshold"),
+                            ("definition", "Definition"),
+                            ("refusal", "Refusal"),
+                            ("signpost", "Signpost"),
+                            ("disclosure", "Disclosure"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "text",
+                    models.TextField(validators=[django.core.validators.MaxLengthValidator(5000)]),
+                ),
+                ("position", models.PositiveIntegerField(default=0)),
+                ("enabled", models.BooleanField(default=True)),
+                (
+                    "ruleset",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="rules",
+                        to="factsheets.ruleset",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ["ruleset", "position", "id"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("ruleset", "key"),
+                        name="rule_key_once_a_set",
+                        violation_error_message="That exists already, perhaps taken out of use; find it in the list and restore it there.",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="HistoricalRule",
+            fields=[
+                (
+                    "id",
+                    models.BigIntegerField(
+                        auto_created=True, blank=True, db_index=True, verbose_name="ID"
+                    ),
+                ),
+                ("removed_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("key", models.SlugField(max_length=80)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("persona", "Persona"),
+                            ("format", "Format"),
+                            ("threshold", "Threshold"),
+                            ("definition", "Definition"),
+                            ("refusal", "Refusal"),
+                            ("signpost", "Signpost"),
+                            ("disclosure", "Disclosure"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "text",
+                    models.TextField(validators=[django.core.validators.MaxLengthValidator(5000)]),
+                ),
+                ("position", models.PositiveIntegerField(default=0)),
+                ("enabled", models.BooleanField(default=True)),
+                ("history_id", models.AutoField(primary_key=True, serialize=False)),
+                ("history_date", models.DateTimeField()),
+                ("history_change_reason", models.TextField(null=True)),
+                (
+                    "history_type",
+                    models.CharField(
+                        choices=[("+", "Created"), ("~", "Changed"), ("-", "Deleted")], max_length=1
+                    ),
+                ),
+                (
+                    "change_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="factsheets.changeset",
+                    ),
+                ),
+                (
+                    "history_user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "ruleset",
+                    models.ForeignKey(
+                        blank=True,
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="factsheets.ruleset",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "historical rule",
+                "verbose_name_plural": "historical rules",
+                "ordering": ("-history_date", "-history_id"),
+                "get_latest_by": ("history_date", "history_id"),
+                "indexes": [
+                    models.Index(
+                        fields=["history_date", "id"], name="factsheets__history_135342_idx"
+                    )
+                ],
             },
             bases=(simple_history.models.HistoricalChanges, models.Model),
         ),
         migrations.AddConstraint(
-            model_name='section',
-            constraint=models.UniqueConstraint(fields=('sheet', 'key'), name='section_key_once_a_sheet', violation_error_message='That exists already, perhaps taken out of use; find it in the list and restore it there.'),
+            model_name="section",
+            constraint=models.UniqueConstraint(
+                fields=("sheet", "key"),
+                name="section_key_once_a_sheet",
+                violation_error_message="That exists already, perhaps taken out of use; find it in the list and restore it there.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='section',
-            constraint=models.CheckConstraint(condition=models.Q(('body__length__lte', 20000)), name='section_body_limit'),
+            model_name="section",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("body__length__lte", 20000)), name="section_body_limit"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='publication',
-            constraint=models.UniqueConstraint(fields=('sheet', 'number'), name='number_once_a_sheet'),
+            model_name="publication",
+            constraint=models.UniqueConstraint(
+                fields=("sheet", "number"), name="number_once_a_sheet"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='publication',
-            constraint=models.CheckConstraint(condition=models.Q(('number__gte', 1)), name='numbers_from_one'),
+            model_name="publication",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("number__gte", 1)), name="numbers_from_one"
+            ),
         ),
         migrations.AddIndex(
-            model_name='historicalsheetruleset',
-            index=models.Index(fields=['history_date', 'id'], name='factsheets__history_1ad20e_idx'),
+            model_name="historicalsheetruleset",
+            index=models.Index(
+                fields=["history_date", "id"], name="factsheets__history_1ad20e_idx"
+            ),
         ),
         migrations.AddIndex(
-            model_name='historicalsection',
-            index=models.Index(fields=['history_date', 'id'], name='factsheets__history_840e3c_idx'),
+            model_name="historicalsection",
+            index=models.Index(
+                fields=["history_date", "id"], name="factsheets__history_840e3c_idx"
+            ),
         ),
         migrations.AddIndex(
-            model_name='historicalgatepolicy',
-            index=models.Index(fields=['history_date', 'id'], name='factsheets__history_9b2844_idx'),
+            model_name="historicalgatepolicy",
+            index=models.Index(
+                fields=["history_date", "id"], name="factsheets__history_9b2844_idx"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='sheetruleset',
-            constraint=models.UniqueConstraint(fields=('sheet', 'ruleset'), name='ruleset_once_a_sheet', violation_error_message='That exists already, perhaps taken out of use; find it in the list and restore it there.'),
+            model_name="sheetruleset",
+            constraint=models.UniqueConstraint(
+                fields=("sheet", "ruleset"),
+                name="ruleset_once_a_sheet",
+                violation_error_message="That exists already, perhaps taken out of use; find it in the list and restore it there.",
+            ),
         ),
         migrations.AddIndex(
-            model_name='historicalcitation',
-            index=models.Index(fields=['history_date', 'id'], name='factsheets__history_75a145_idx'),
+            model_name="historicalcitation",
+            index=models.Index(
+                fields=["history_date", "id"], name="factsheets__history_75a145_idx"
+            ),
         ),
     ]

@@ -93,8 +93,13 @@ class Product:
         if os.environ.get("REDIS_URL"):
             import redis
 
-            redis.Redis.from_url(os.environ["REDIS_URL"]).flushdb()
-            found["REDIS_URL"] = os.environ["REDIS_URL"]
+            # Tests may run on two processes, and each needs a queue of its own.
+            parts = urlsplit(os.environ["REDIS_URL"])
+            place = int(parts.path.strip("/") or 0) + int(
+                os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+            )
+            found["REDIS_URL"] = urlunsplit(parts._replace(path=f"/{place}"))
+            redis.Redis.from_url(found["REDIS_URL"]).flushdb()
         return found
 
     # ---- processes ----
