@@ -108,11 +108,12 @@ def start(
     return run
 
 
-def advance(run_id: UUID, *, now: datetime) -> list[UUID]:
+def advance(run_id: UUID, *, now: datetime, thorough: bool = True) -> list[UUID]:
     """What to send to workers next; closes the run when no attempt is open.
 
-    Called after every attempt and by the tick. Sending an attempt twice does no
-    harm: the second worker finds it claimed.
+    Called after every attempt, and by the tick `thorough`: then lost workers and
+    lost messages are looked for too. Sending an attempt twice does no harm: the
+    second worker finds it claimed.
     """
     with transaction.atomic():
         run = (
@@ -124,23 +125,32 @@ def advance(run_id: UUID, *, now: datetime) -> list[UUID]:
             return []
         if run.cancel_requested or run.stop_reason:
             run.attempts.filter(state=Attempt.State.QUEUED).update(state=Attempt.State.CANCELLED)
-        again = _take_back(run, now) if run.attempts.filter(_lost(now)).exists() else []
-        states = dict(
+        again = _take_back(run, now) if thorough else []
+        open_attempts = (
             run.attempts.filter(state__in=_OPEN)
             .order_by("state")
             .values_list("state")
-            .annotate(Count("id"))
+            .annotate(Count("id"), Count("sent_at"))
         )
-        if not states:
+        counts = {state: (count, sent) for state, count, sent in open_attempts}
+        if not counts:
             _close(run, now)
             return []
-        queued = states.pop(Attempt.State.QUEUED, 0)
-        return [*again, *(_choose(run, now, with_workers=sum(states.values())) if queued else [])]
+        queued, on_their_way = counts.pop(Attempt.State.QUEUED, (0, 0))
+        room = WINDOW - on_their_way - sum(count for count, _ in counts.values())
+        chosen = _choose(run, now, room) if queued > on_their_way and room > 0 else []
+        return [*again, *chosen]
 
 
 def _take_back(run: Run, now: datetime) -> list[UUID]:
-    """Attempts whose worker was lost: to be sent again, or given up after too many tries."""
-    lost = run.attempts.filter(_lost(now))
+    """Attempts whose worker was lost: to be sent again, or given up after too many tries.
+
+    Messages that nobody took in time are taken for lost, so that they are sent again too.
+    """
+    run.attempts.filter(state=Attempt.State.QUEUED, sent_at__lte=now - RESEND_AFTER).update(
+        sent_at=None
+    )
+    lost = run.attempts.filter(state__in=_WITH_WORKERS, lease_until__lt=now)
     # Nobody may claim an attempt of a run that is to end, so a lost one would keep it open.
     ending = run.cancel_requested or bool(run.stop_reason)
     (lost if ending else lost.filter(tries__gte=MAX_TRIES)).update(
@@ -162,23 +172,15 @@ def _take_back(run: Run, now: datetime) -> list[UUID]:
     return chosen
 
 
-def _choose(run: Run, now: datetime, *, with_workers: int) -> list[UUID]:
-    """As many waiting attempts as the window has room for, in the plan's order."""
-    due = run.attempts.filter(state=Attempt.State.QUEUED, not_before__lte=now)
-    on_their_way = due.filter(sent_at__gt=now - RESEND_AFTER).count()
-    room = max(WINDOW - with_workers - on_their_way, 0)
+def _choose(run: Run, now: datetime, room: int) -> list[UUID]:
+    """As many unsent attempts as there is room for, in the plan's order."""
     chosen = list(
-        due.exclude(sent_at__gt=now - RESEND_AFTER)
+        run.attempts.filter(state=Attempt.State.QUEUED, sent_at__isnull=True, not_before__lte=now)
         .order_by("position", "repeat", "id")
         .values_list("id", flat=True)[:room]
     )
-    if chosen:
-        run.attempts.filter(id__in=chosen).update(sent_at=now)
+    run.attempts.filter(id__in=chosen).update(sent_at=now)
     return chosen
-
-
-def _lost(now: datetime) -> Q:
-    return Q(state__in=_WITH_WORKERS, lease_until__lt=now)
 
 
 def cancel(run_id: UUID) -> None:

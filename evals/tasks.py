@@ -16,11 +16,11 @@ from factsheets import health
 log = logging.getLogger(__name__)
 
 
-def dispatch(run_id: UUID) -> bool:
+def dispatch(run_id: UUID, *, thorough: bool = True) -> bool:
     """Send a run's next attempts to the workers. False when the broker is out of reach:
     the tick sends them once it is back."""
     try:
-        for attempt_id in runs.advance(run_id, now=timezone.now()):
+        for attempt_id in runs.advance(run_id, now=timezone.now(), thorough=thorough):
             run_attempt.delay(attempt_id=str(attempt_id))
     except OperationalError:
         log.warning("the broker is out of reach; run %s goes on when it is back", run_id)
@@ -41,7 +41,7 @@ def run_attempt(*, attempt_id: str, **_later: object) -> None:
     _drop_dead_connections()
     run_id = attempts.perform(UUID(attempt_id), clock=timezone.now)
     if run_id is not None:
-        dispatch(run_id)
+        dispatch(run_id, thorough=False)
 
 
 @shared_task

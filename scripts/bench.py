@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 SLUG = "colchester-castle"
 
 #: Rounds of a comparison; in each, both sides run in turn.
-ROUNDS = 15
+ROUNDS = 31
 
 
 @dataclass(frozen=True, slots=True)

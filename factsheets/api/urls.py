@@ -7,8 +7,9 @@ from factsheets.api import views
 app_name = "api"
 
 urlpatterns = [
-    path("sheets/", views.IndexView.as_view(), name="index"),
+    # First, for it is asked most.
     path("sheets/<slug:slug>/", views.current, name="current"),
+    path("sheets/", views.IndexView.as_view(), name="index"),
     path("sheets/<slug:slug>/prompt/", views.PromptView.as_view(), name="prompt"),
     path("sheets/<slug:slug>/publications/", views.PublicationsView.as_view(), name="publications"),
     path(
