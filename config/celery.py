@@ -14,5 +14,10 @@ app.autodiscover_tasks()
 
 @beat_init.connect
 def _tick_at_once(**_: object) -> None:
-    """Beat waits a whole interval before its first round; what was left open should not."""
-    app.send_task("evals.tasks.tick")
+    """Beat waits a whole interval before its first round; what was left open should not.
+
+    The broker may still be starting beside it.
+    """
+    with app.connection_for_write() as connection:
+        connection.ensure_connection(max_retries=30, interval_start=0, interval_max=1)
+        app.send_task("evals.tasks.tick", connection=connection)

@@ -4,10 +4,12 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from factsheets.api.views import current
 from factsheets.views import healthz
 
 urlpatterns = [
-    # First, for it is asked most: every address before it would be tried in vain.
+    # The address that every bot polls, also among the API's own: found here it is found at once.
+    path("api/v1/sheets/<slug:slug>/", current),
     path("api/v1/", include("factsheets.api.urls")),
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/runs/", include("evals.urls")),

@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 SLUG = "colchester-castle"
 
 #: Rounds of a comparison; in each, both sides run in turn.
-ROUNDS = 31
+ROUNDS = 41
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,9 @@ def main() -> int:
 @contextmanager
 def _product() -> Iterator[Product]:
     folder = Path(tempfile.mkdtemp(prefix="muniment-bench-"))
-    product = Product(folder, extra={"DJANGO_SETTINGS_MODULE": "scripts.bench_settings"})
+    product = Product(
+        folder, extra={"DJANGO_SETTINGS_MODULE": "scripts.bench_settings", "TICK_SECONDS": "20"}
+    )
     try:
         product.start()
         for name in ("castle", "cafe"):
