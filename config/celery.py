@@ -1,9 +1,11 @@
 """The Celery application. Rows in the database are the truth; tasks carry ids only."""
 
 import os
+import time
 
 from celery import Celery
 from celery.signals import beat_init
+from kombu.exceptions import OperationalError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -16,8 +18,12 @@ app.autodiscover_tasks()
 def _tick_at_once(**_: object) -> None:
     """Beat waits a whole interval before its first round; what was left open should not.
 
-    The broker may still be starting beside it.
+    The broker may still be starting beside it. If it does not come, the rounds find out.
     """
-    with app.connection_for_write() as connection:
-        connection.ensure_connection(max_retries=30, interval_start=0, interval_max=1)
-        app.send_task("evals.tasks.tick", connection=connection)
+    for _try in range(30):
+        try:
+            app.send_task("evals.tasks.tick")
+        except OperationalError:
+            time.sleep(0.5)
+        else:
+            return
