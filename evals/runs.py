@@ -115,6 +115,8 @@ def advance(run_id: UUID, *, now: datetime, thorough: bool = True) -> list[UUID]
     lost messages are looked for too. Sending an attempt twice does no harm: the
     second worker finds it claimed.
     """
+    if not thorough and _is_under_way(run_id):
+        return []
     with transaction.atomic():
         run = (
             Run.objects.select_for_update()
@@ -140,6 +142,20 @@ def advance(run_id: UUID, *, now: datetime, thorough: bool = True) -> list[UUID]
         room = WINDOW - on_their_way - sum(count for count, _ in counts.values())
         chosen = _choose(run, now, room) if queued > on_their_way and room > 0 else []
         return [*again, *chosen]
+
+
+def _is_under_way(run_id: UUID) -> bool:
+    """Attempts are open and all of them with workers or sent: nothing to do, and no lock to take.
+
+    What most calls find. A run that is to end is looked at closely.
+    """
+    open_attempts = Attempt.objects.filter(
+        run_id=run_id, state__in=_OPEN, run__cancel_requested=False, run__stop_reason=""
+    )
+    counts = open_attempts.aggregate(
+        open=Count("id"), unsent=Count("id", filter=Q(sent_at__isnull=True))
+    )
+    return bool(counts["open"]) and not counts["unsent"]
 
 
 def _take_back(run: Run, now: datetime) -> list[UUID]:

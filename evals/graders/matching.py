@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import regex
 
@@ -37,6 +37,7 @@ class Folded:
         return self.starts[start], self.ends[end - 1]
 
 
+@lru_cache(maxsize=128)
 def fold(text: str) -> Folded:
     """Fold case, curly quotes, dashes, white space and compatibility forms alike."""
     characters: list[str] = []
