@@ -291,8 +291,10 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_DB_REUSE_MAX = 1_000_000_000
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "beat-schedule")
 CELERY_TIMEZONE = "UTC"
+#: How often beat has open runs looked after, and shows that it lives.
+TICK_SECONDS = seconds("TICK_SECONDS", 20)
 CELERY_BEAT_SCHEDULE = {
-    "probe runs: backstop": {"task": "evals.tasks.tick", "schedule": seconds("TICK_SECONDS", 20)},
+    "probe runs: backstop": {"task": "evals.tasks.tick", "schedule": TICK_SECONDS},
 }
 
 # ---- logs: what an operator needs, never keys, prompts or personal data ----

@@ -15,9 +15,6 @@ from factsheets.models.operations import Heartbeat
 
 BEAT = "beat"
 
-#: Ticks come every twenty seconds; three missed ones are a fault.
-LATE_AFTER = timedelta(seconds=90)
-
 
 def beat(*, now: datetime) -> None:
     """Called by a task that beat sends: proof that beat, broker and a worker work together."""
@@ -64,6 +61,11 @@ def _beat(now: datetime) -> str:
         return "Unknown, for the database does not answer."
     if last is None:
         return "Beat has not been seen yet; start worker and beat."
-    if now - last > LATE_AFTER:
+    if now - last > late_after():
         return f"Beat was last seen at {last:%Y-%m-%d %H:%M:%S} UTC; start worker and beat."
     return ""
+
+
+def late_after() -> timedelta:
+    """How long beat may be silent: a few missed ticks, and never less than a minute and a half."""
+    return timedelta(seconds=max(90.0, 3 * settings.TICK_SECONDS))

@@ -983,3 +983,16 @@ def test_what_the_service_said_of_itself_is_kept_with_the_turn(
     assert turn.request_id.startswith("req_")
     assert turn.usage["output_tokens"] > 0
     assert turn.refused is None
+
+
+def test_signs_that_no_database_can_hold_are_stored_as_missing(
+    modelled: Sheet, api: ModelApi
+) -> None:
+    api.responder = lambda body: "We open at ten.\x00"
+    run = _start(modelled)
+
+    attempts.perform(_sent(run), clock=lambda: NOON)
+
+    turn = Turn.objects.get(attempt__run=run)
+    assert turn.received == "We open at ten.\ufffd"
+    assert Attempt.objects.get(run=run).outcome == "pass"

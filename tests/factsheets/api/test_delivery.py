@@ -1138,7 +1138,7 @@ def test_a_beat_never_seen_is_a_fault(client: Client) -> None:
 
 @pytest.mark.usefixtures("broker")
 def test_a_beat_that_is_late_is_a_fault_that_says_since_when(client: Client) -> None:
-    health.beat(now=timezone.now() - health.LATE_AFTER - timedelta(seconds=5))
+    health.beat(now=timezone.now() - health.late_after() - timedelta(seconds=5))
     seen = Heartbeat.objects.get().at
 
     response = client.get("/healthz")
@@ -1151,7 +1151,7 @@ def test_a_beat_that_is_late_is_a_fault_that_says_since_when(client: Client) -> 
 
 @pytest.mark.usefixtures("broker")
 def test_a_beat_that_is_nearly_late_is_none(client: Client) -> None:
-    health.beat(now=timezone.now() - health.LATE_AFTER + timedelta(seconds=10))
+    health.beat(now=timezone.now() - health.late_after() + timedelta(seconds=10))
 
     response = client.get("/healthz")
 

@@ -1,0 +1,65 @@
+"""Settings come from the environment; nonsense fails at start with the variable's name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _check(**environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=ROOT,
+        env={
+            "PATH": os.environ["PATH"],
+            "READ_DOT_ENV": "no",
+            "SECRET_KEY": "k" * 50,
+            "PYTHONWARNINGS": "ignore",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_key_is_all_that_has_to_be_set() -> None:
+    assert _check().returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SECRET_KEY", ""),
+        ("SECRET_KEY", "short"),
+        ("DEBUG", "perhaps"),
+        ("HTTPS_ONLY", "2"),
+        ("READ_DOT_ENV", "maybe"),
+        ("DATABASE_URL", "mysql://root@localhost/x"),
+        ("DATABASE_URL", "nonsense"),
+        ("REDIS_URL", "amqp://localhost"),
+        ("ORG_TIME_ZONE", "Europe/Londn"),
+        ("ANTHROPIC_BASE_URL", "api.anthropic.com"),
+        ("MODEL_CALL_SECONDS", "soon"),
+        ("MODEL_CALL_SECONDS", "0"),
+        ("TICK_SECONDS", "-1"),
+        ("LOG_LEVEL", "LOUD"),
+    ],
+)
+def test_nonsense_is_one_sentence_with_the_variables_name(name: str, value: str) -> None:
+    ended = _check(**{name: value})
+
+    assert ended.returncode != 0
+    assert ended.stderr.startswith(f"error: {name} must ")
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "REDIS_URL", "MODEL_CALL_SECONDS", "LOG_LEVEL"])
+def test_an_empty_value_is_the_default(name: str) -> None:
+    assert _check(**{name: ""}).returncode == 0
