@@ -57,10 +57,17 @@ def time_zone(name: str, default: str) -> str:
 
 
 def http_url(name: str, default: str) -> str:
-    value: str = env.str(name, default=default)
-    parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ImproperlyConfigured(f"{name} must be an http or https address, not {value!r}.")
+    value: str = env.str(name, default="") or default
+    try:
+        parts = urlsplit(value)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        is_address = False
+    if not is_address:
+        # Not quoted: an address may hold a password.
+        raise ImproperlyConfigured(
+            f"{name} must be an http or https address, such as https://api.example.org."
+        )
     return value
 
 
@@ -146,7 +153,11 @@ def databases() -> dict[str, dict[str, Any]]:
             env.str("DATABASE_URL", default="") or f"sqlite:///{VAR_DIR / 'muniment.sqlite3'}"
         )
     except (environ.ImproperlyConfigured, ValueError, KeyError) as error:
-        raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}.") from error
+        # Not quoted: the address may hold a password.
+        raise ImproperlyConfigured(
+            "DATABASE_URL must be an address such as postgres://user:password@host:5432/name; "
+            "write the signs / : # ? @ in a password as %2F %3A %23 %3F %40."
+        ) from error
     if "sqlite" in database.get("ENGINE", ""):
         # Readers never wait for a writer (WAL), a writer takes its lock at the start
         # instead of failing half way (IMMEDIATE), and waits its turn (timeout, seconds).
@@ -160,6 +171,10 @@ def databases() -> dict[str, dict[str, Any]]:
         }
     elif "postgresql" not in database.get("ENGINE", ""):
         raise ImproperlyConfigured("DATABASE_URL must begin with sqlite:// or postgres://.")
+    if database["NAME"] in {"", ":memory:"}:
+        raise ImproperlyConfigured(
+            "DATABASE_URL must name a database: each process would have one of its own."
+        )
     database["CONN_MAX_AGE"] = 60
     database["CONN_HEALTH_CHECKS"] = True
     return {"default": database}

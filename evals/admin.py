@@ -41,11 +41,23 @@ class Lines(forms.CharField):
         return "\n".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> Any:
-        text = super().to_python(value) or ""
-        return [line.strip() for line in text.splitlines() if line.strip()]
+        return _lines(super().to_python(value) or "")
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        return bool((initial or []) != self.to_python(data))
+        return bool(_lines("\n".join(initial or [])) != self.to_python(data))
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
+
+
+def _as_stored(lines: list[str], stored: list[str]) -> list[str]:
+    """What was stored, where the form shows no difference: blanks at the ends of a value and
+    line ends within a turn mean something, and a field of lines cannot show them."""
+    if lines == _lines("\n".join(stored)):
+        return stored
+    exact = {value.strip(): value for value in stored}
+    return [exact.get(line, line) for line in lines]
 
 
 #: Form fields that stand for checks without values.
@@ -103,6 +115,7 @@ class ProbeForm(TrackedForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.stored: dict[str, list[str]] = {"turns": list(self.instance.turns or [])}
         #: Further checks of a kind that has its fields filled already: kept as they are.
         self.others: list[dict[str, Any]] = []
         seen: set[str] = set()
@@ -116,13 +129,15 @@ class ProbeForm(TrackedForm):
                 self.initial[_TICKED[kind]] = True
             else:
                 field = kind.replace("-", "_")
-                self.initial[field] = check["values"]
+                self.initial[field] = self.stored[field] = check["values"]
                 self.initial[f"{field}_anywhere"] = check["match"] == "anywhere"
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
         if self.errors:
             return data
+        for field, stored in self.stored.items():
+            data[field] = _as_stored(data[field], stored)
         checks = self._checks(data)
         try:
             graders.parse(checks)
@@ -132,7 +147,10 @@ class ProbeForm(TrackedForm):
             raise forms.ValidationError(
                 "A probe without a check would always pass; add one or switch it off."
             )
-        self.instance.checks = checks
+        before = self.instance.checks or []
+        if sorted(map(repr, checks)) != sorted(map(repr, before)):
+            # Only then: an order of one's own enters the suite's hash.
+            self.instance.checks = checks
         return data
 
     def _checks(self, data: dict[str, Any]) -> list[dict[str, object]]:

@@ -25,7 +25,7 @@ from evals import graders, runs, scoring
 from evals.models import Attempt, Run, Spend, Turn, Verdict
 from factsheets import canonical
 from factsheets.bot import answering
-from factsheets.bot.providers.base import Message, ProviderError
+from factsheets.bot.providers.base import TRUNCATED, Message, ProviderError
 from factsheets.snapshot import BotSheet, BotSnapshot
 
 log = logging.getLogger(__name__)
@@ -169,7 +169,8 @@ def _answer(claim: Claim, frozen: Frozen, clock: Clock) -> list[Turn]:
                 request_id=reply.request_id,
             )
         )
-        if reply.is_truncated:
+        if reply.is_truncated or not answer.text.strip():
+            # Silence cannot be answered; the graders judge what there is.
             break
         messages.append(Message("assistant", _storable(answer.text)))
         if len(turns) < len(probe["turns"]):
@@ -186,10 +187,7 @@ def _answer(claim: Claim, frozen: Frozen, clock: Clock) -> list[Turn]:
 
 def _grade(claim: Claim, frozen: Frozen, turns: list[Turn], clock: Clock) -> None:
     probe = frozen.probes[claim.attempt.suite, claim.attempt.probe]
-    if len(turns) < len(probe["turns"]) or turns[-1].stop_reason in {
-        "max_tokens",
-        "model_context_window_exceeded",
-    }:
+    if turns[-1].stop_reason in TRUNCATED:
         _write(
             claim,
             state=Attempt.State.DONE,

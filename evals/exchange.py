@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -91,7 +91,21 @@ def read_folder(folder: Path) -> Folder:
     found.question_sets = [
         read_questions(_bytes(p), name=p.name) for p in _files(folder, QUESTIONS_FILE)
     ]
+    _once(found.suites)
+    _once(found.question_sets)
     return found
+
+
+def _once(files: Sequence[ProbesFile | QuestionsFile]) -> None:
+    """Two files of one slug would undo each other."""
+    seen: dict[str, str] = {}
+    for file in files:
+        if file.slug in seen:
+            raise ImportRefused(
+                f'{file.name}: the slug "{file.slug}" stands in {seen[file.slug]} already; '
+                "give each its own."
+            )
+        seen[file.slug] = file.name
 
 
 def _files(folder: Path, first: str) -> list[Path]:
@@ -256,7 +270,8 @@ def _apply_suite(sheet: Sheet, file: ProbesFile, now: datetime) -> Suite:
 
 
 def _apply_questions(sheet: Sheet, file: QuestionsFile, now: datetime) -> None:
-    known_sections = set(sheet.sections.present().values_list("key", flat=True))
+    # Those taken out of use too: their keys stay reserved, and questions may outlive them.
+    known_sections = set(sheet.sections.values_list("key", flat=True))
     for key, values in file.questions.items():
         unknown = [name for name in values["sections"] if name not in known_sections]
         if unknown:

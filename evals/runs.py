@@ -171,6 +171,8 @@ def _take_back(run: Run, now: datetime) -> list[UUID]:
     ending = run.cancel_requested or bool(run.stop_reason)
     (lost if ending else lost.filter(tries__gte=MAX_TRIES)).update(
         state=Attempt.State.DONE,
+        # Whoever still holds the claim, slow and not lost, finds it gone.
+        claim_token=None,
         outcome=Attempt.Outcome.ERROR,
         error_type="worker-lost",
         error="Every worker that took this attempt was lost.",

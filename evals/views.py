@@ -46,10 +46,17 @@ def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """Start a run on the draft, or on a publication, and go back to the gate."""
     sheet = get_object_or_404(Sheet.objects.present(), pk=sheet_id)
     number = request.POST.get("publication", "")
+    if number and not (number.isdecimal() and len(number) < 10):
+        messages.error(request, "Choose a publication by its number.")
+        return redirect("admin:sheet_gate", sheet.pk)
+    if sheet.runs.filter(state=Run.State.RUNNING).exists():
+        # Twice pressed would be twice paid.
+        messages.error(request, "A run of this sheet is under way; wait for it, or cancel it.")
+        return redirect("admin:sheet_gate", sheet.pk)
     try:
         run = runs.start(
             sheet_id=sheet.pk,
-            publication_number=int(number) if number.isdecimal() and len(number) < 10 else None,
+            publication_number=int(number) if number else None,
             by=_person(request),
             now=timezone.now(),
         )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser, DjangoHelpFormatter
-from django.db import DatabaseError
+from django.db import DatabaseError, IntegrityError
 
 from factsheets import editing
 from factsheets.errors import Refused
@@ -61,6 +61,10 @@ class SheetCommand(BaseCommand):
             code = self.complain(refused.sentence, ERROR)
         except Refused as refused:
             code = self.complain(refused.sentence, self.refused_exit)
+        except IntegrityError:
+            code = self.complain(
+                "Somebody else changed the same rows meanwhile; run the command again.", ERROR
+            )
         except DatabaseError as error:
             code = self.complain(
                 f"The database cannot be used ({str(error).splitlines()[0]}); "

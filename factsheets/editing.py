@@ -128,9 +128,12 @@ def archive_sheet(sheet: Sheet, *, by: User, reason: str, now: datetime) -> None
 
     Raises StillLive while bots still get something of it.
     """
-    if sheet.state.live_publication_id is not None:
-        raise StillLive(f"{sheet.slug} is live; withdraw it before you archive it.")
-    change(sheet, by=by, reason=reason, now=now, archived_at=sheet.archived_at or now)
+    with change_set(by=by, reason=reason, now=now):
+        # Read after the lock, or a publisher could come in between.
+        fresh = Sheet.objects.select_related("state").get(pk=sheet.pk)
+        if fresh.state.live_publication_id is not None:
+            raise StillLive(f"{sheet.slug} is live; withdraw it before you archive it.")
+        change(fresh, by=by, reason=reason, now=now, archived_at=fresh.archived_at or now)
 
 
 def unarchive_sheet(sheet: Sheet, *, by: User, reason: str, now: datetime) -> None:

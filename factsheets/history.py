@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -85,7 +86,8 @@ def candidate_of(publication: Publication) -> canonical.Candidate:
     past = canonical.read_record(bytes(publication.record))
     checks = latest_checks(list(sheet.sections.order_by("position", "id")))
     present = canonical.with_checks(past, checks, bot_snapshot(sheet.bot))
-    return canonical.candidate(sheet.pk, present)
+    # Served under the name that the sheet has now, whatever it was called then.
+    return canonical.candidate(sheet.pk, replace(present, slug=sheet.slug))
 
 
 def latest_checks(sections: Iterable[Section]) -> dict[str, CheckSnapshot | None]:

@@ -43,9 +43,14 @@ def test_a_key_is_all_that_has_to_be_set() -> None:
         ("READ_DOT_ENV", "maybe"),
         ("DATABASE_URL", "mysql://root@localhost/x"),
         ("DATABASE_URL", "nonsense"),
+        ("DATABASE_URL", "sqlite://"),
+        ("DATABASE_URL", "postgres://localhost:5432"),
+        ("DATABASE_URL", "postgres://u:pa/s3cret@host/db"),
         ("REDIS_URL", "amqp://localhost"),
         ("ORG_TIME_ZONE", "Europe/Londn"),
         ("ANTHROPIC_BASE_URL", "api.anthropic.com"),
+        ("ANTHROPIC_BASE_URL", "http://["),
+        ("ANTHROPIC_BASE_URL", "ftp://u:s3cret@host"),
         ("MODEL_CALL_SECONDS", "soon"),
         ("MODEL_CALL_SECONDS", "0"),
         ("TICK_SECONDS", "-1"),
@@ -58,6 +63,7 @@ def test_nonsense_is_one_sentence_with_the_variables_name(name: str, value: str)
     assert ended.returncode != 0
     assert ended.stderr.startswith(f"error: {name} must ")
     assert "Traceback" not in ended.stderr
+    assert "s3cret" not in ended.stderr
 
 
 @pytest.mark.parametrize("name", ["DATABASE_URL", "REDIS_URL", "MODEL_CALL_SECONDS", "LOG_LEVEL"])

@@ -7,6 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from evals import graders
+from factsheets import canonical
 from factsheets.models.tracking import TAKEN, TrackedModel
 
 
@@ -96,6 +97,7 @@ class Probe(TrackedModel):
             or not all(isinstance(turn, str) and turn.strip() for turn in turns)
         ):
             raise ValidationError({"turns": "Write at least one thing the visitor says."})
+        self.turns = [canonical.normalise(turn) for turn in turns]
         try:
             checks = graders.parse(self.checks)
         except graders.CheckRefused as refused:

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
@@ -111,14 +111,14 @@ class SheetAdmin(TrackedAdmin):
         description="Gate and publishing", url_path="open-publishing"
     )
     def open_publishing(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        return publishing_pages.to_gate(object_id)
+        return publishing_pages.to_gate(_number(object_id))
 
     @action(  # type: ignore[untyped-decorator]
         description="Sections", url_path="open-sections"
     )
     def open_sections(self, request: HttpRequest, object_id: int) -> HttpResponse:
         address = reverse("admin:factsheets_section_changelist")
-        return redirect(f"{address}?sheet__id__exact={object_id}")
+        return redirect(f"{address}?sheet__id__exact={_number(object_id)}")
 
     @admin.action(description="Archive", permissions=["archive"])
     def archive_selected(self, request: HttpRequest, rows: QuerySet[Sheet]) -> None:
@@ -139,6 +139,12 @@ class SheetAdmin(TrackedAdmin):
                 messages.error(request, refused.sentence)
             else:
                 messages.success(request, f"{sheet.slug}: {reason}")
+
+
+def _number(object_id: int | str) -> int:
+    if not str(object_id).isdecimal():
+        raise Http404("No such sheet.")
+    return int(object_id)
 
 
 class GatePolicyForm(TrackedForm):

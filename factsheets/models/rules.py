@@ -77,6 +77,21 @@ class RuleSet(TrackedModel):
     def label(self) -> str:
         return self.slug
 
+    def clean(self) -> None:
+        """Several sheets may go on using a set only while it is shared."""
+        if self.shared or self.pk is None:
+            return
+        links = SheetRuleSet.objects.present().filter(ruleset=self)
+        own_elsewhere = SheetRuleSet.objects.present().filter(
+            sheet__in=links.values("sheet"), ruleset__shared=False
+        )
+        if links.count() > 1 or own_elsewhere.exclude(ruleset=self).exists():
+            raise ValidationError(
+                {
+                    "shared": "Sheets share this set; take it out of those that have rules of their own."
+                }
+            )
+
 
 class Rule(TrackedModel):
     """One instruction on what may be said."""
@@ -134,3 +149,17 @@ class SheetRuleSet(TrackedModel):
 
     def __str__(self) -> str:
         return f"{self.ruleset} in {self.sheet}"
+
+    def clean(self) -> None:
+        """A set that is not shared belongs to one sheet, and a sheet has one such set."""
+        if not (self.ruleset_id and self.sheet_id) or self.removed_at or self.ruleset.shared:
+            return
+        others = SheetRuleSet.objects.present().exclude(pk=self.pk)
+        if others.filter(ruleset=self.ruleset).exists():
+            raise ValidationError(
+                f"The rule set “{self.ruleset}” belongs to another sheet; tick “shared” on it first."
+            )
+        if others.filter(sheet_id=self.sheet_id, ruleset__shared=False).exists():
+            raise ValidationError(
+                "The sheet has rules of its own already; tick “shared” on this set to add it."
+            )

@@ -560,7 +560,7 @@ def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     ended = _call("run_probes", "castle", "--local", "--junit", tmp_path / "none" / "r.xml")
 
     assert ended.code == 2
-    assert "r.xml cannot be written: No such file or directory." in _sentence(ended)
+    assert "r.xml cannot be written: its folder is not there." in _sentence(ended)
 
 
 # ---- publish, withdraw, rollback ----
@@ -849,3 +849,49 @@ def test_a_script_can_run_the_probes_and_publish_only_if_they_passed() -> None:
     assert codes == [1, 1, 0, 0, 0, 0]
     assert UUID(json.loads(bytes(Publication.objects.get().evidence))["run"])
     assert SuiteRequirement.objects.count() == 1
+
+
+def test_an_export_without_a_section_that_a_question_names_can_be_imported(tmp_path: Path) -> None:
+    cafe = factories.demo("cafe")
+    section = cafe.sections.get(key="opening-hours")
+    editing.remove(section, by=factories.person(), reason="closed", now=NOON)
+    _call("export_sheet", cafe.slug, "--out", tmp_path)
+
+    ended = _call("import_sheet", tmp_path)
+
+    assert ended.code == 0, ended.err
+    assert "question " not in ended.out
+
+
+def test_two_files_of_one_slug_are_refused_with_both_named(tmp_path: Path) -> None:
+    cafe = factories.demo("cafe")
+    _call("export_sheet", cafe.slug, "--out", tmp_path)
+    (tmp_path / "probes-extra.yaml").write_bytes((tmp_path / "probes.yaml").read_bytes())
+
+    ended = _call("import_sheet", tmp_path)
+
+    assert ended.code == 2
+    assert "probes-extra.yaml" in _sentence(ended)
+    assert "stands in probes.yaml already" in _sentence(ended)
+
+
+def test_an_export_beside_files_from_elsewhere_is_refused(tmp_path: Path) -> None:
+    cafe = factories.demo("cafe")
+    (tmp_path / "probes-old.yaml").write_text("left over")
+
+    ended = _call("export_sheet", cafe.slug, "--out", tmp_path)
+
+    assert ended.code == 2
+    assert "probes-old.yaml" in _sentence(ended)
+    assert not (tmp_path / "sheet.yaml").exists()
+
+
+def test_a_report_that_could_not_be_written_is_refused_before_the_run(
+    sheet: Sheet, tmp_path: Path
+) -> None:
+    before = Run.objects.count()
+
+    ended = _call("run_probes", "castle", "--local", "--junit", tmp_path / "no" / "report.xml")
+
+    assert ended.code == 2
+    assert Run.objects.count() == before

@@ -996,3 +996,38 @@ def test_signs_that_no_database_can_hold_are_stored_as_missing(
     turn = Turn.objects.get(attempt__run=run)
     assert turn.received == "We open at ten.\ufffd"
     assert Attempt.objects.get(run=run).outcome == "pass"
+
+
+def test_a_slow_worker_that_was_given_up_writes_nothing_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sheet = factories.ready_sheet()
+    run = _start(sheet)
+    attempt_id = _sent(run)
+    Attempt.objects.filter(pk=attempt_id).update(tries=runs.MAX_TRIES - 1)
+    claim = attempts._claim(attempt_id, now=NOON)
+    assert claim is not None
+    runs.advance(run.id, now=LATER)
+
+    with pytest.raises(attempts.LostClaim):
+        attempts._write(claim, state=Attempt.State.DONE, outcome=Attempt.Outcome.PASS)
+
+    run.refresh_from_db()
+    assert (run.outcome, Attempt.objects.get(pk=attempt_id).outcome) == ("incomplete", "error")
+
+
+def test_a_conversation_ends_where_the_service_falls_silent_and_fails(
+    modelled: Sheet, api: ModelApi
+) -> None:
+    _probe(modelled, "talk", turns=["One?", "Two?", "Three?"])
+    api.responder = lambda body: "We open at ten."
+    run = _start(modelled)
+    first, talk = runs.advance(run.id, now=NOON)
+    attempts.perform(first, clock=lambda: NOON)
+    calls = len(api.calls)
+    api.script(Step(content=[], stop_reason="refusal"))
+
+    attempts.perform(talk, clock=lambda: NOON)
+
+    assert Attempt.objects.get(pk=talk).outcome == "fail"
+    assert len(api.calls) == calls + 1

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from factsheets import canonical, editing, publishing
-from factsheets.models import Outbox, PublicationEvent, Rule, Sheet
+from factsheets.models import (
+    Outbox,
+    PublicationEvent,
+    Rule,
+    RuleSet,
+    Sheet,
+    SheetRuleSet,
+)
+from factsheets.models.tracking import NotValid
 from factsheets.publishing import ChangedMeanwhile, NothingLive, PublishRefused, ReasonMissing
 from tests import factories
 from tests.factories import LATER, NOON
@@ -218,3 +226,40 @@ def test_a_live_sheet_is_not_archived() -> None:
 
     with pytest.raises(editing.StillLive):
         editing.archive_sheet(sheet, by=factories.person(), reason="done", now=NOON)
+
+
+def test_a_rollback_after_a_rename_is_served_under_the_present_name() -> None:
+    sheet = factories.published_sheet()
+    by = factories.person()
+    editing.change(sheet, by=by, reason="renamed", now=NOON, slug="castle-new")
+    second = factories.publish(sheet)
+    section = sheet.sections.get()
+    editing.change(section, by=by, reason="edit", now=NOON, body="Opens at ten.")
+    third = factories.publish(sheet)
+
+    fourth = publishing.rollback(
+        sheet_id=sheet.pk,
+        to_number=1,
+        seen_live_number=third.number,
+        by=by,
+        reason="back",
+        now=NOON,
+    )
+
+    assert (second.slug, fourth.slug) == ("castle-new", "castle-new")
+    assert b'"slug":"castle-new"' in bytes(fourth.body)
+
+
+def test_a_set_of_rules_that_is_not_shared_belongs_to_one_sheet() -> None:
+    castle, cafe = factories.sheet("castle"), factories.sheet("cafe")
+    house = RuleSet(slug="house", title="House rules")
+    factories.save(house)
+
+    with pytest.raises(NotValid, match="has rules of its own already; tick “shared”"):
+        factories.save(SheetRuleSet(sheet=castle, ruleset=house))
+    editing.change(house, by=factories.person(), reason="for all", now=NOON, shared=True)
+    factories.save(SheetRuleSet(sheet=castle, ruleset=house))
+    factories.save(SheetRuleSet(sheet=cafe, ruleset=house))
+
+    with pytest.raises(NotValid, match="Sheets share this set"):
+        editing.change(house, by=factories.person(), reason="no more", now=NOON, shared=False)

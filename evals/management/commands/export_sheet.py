@@ -22,6 +22,17 @@ class Command(SheetCommand):
     def act(self, **options: Any) -> int:
         folder: Path = options["out"]
         files = exchange.export_folder(sheet_named(options["slug"]))
+        left = sorted(
+            path.name
+            for pattern in ("probes*.yaml", "questions*.yaml")
+            for path in folder.glob(pattern)
+            if path.name not in files
+        )
+        if left:
+            raise UsageRefused(
+                f"{folder} holds {', '.join(left)} from elsewhere, which an import would read too; "
+                "remove them or name another folder."
+            )
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, data in files.items():

@@ -51,6 +51,8 @@ class Command(SheetCommand):
     def act(self, **options: Any) -> int:
         if options["junit"] and not (options["wait"] or options["local"]):
             raise UsageRefused("--junit needs the outcome; add --wait or --local.")
+        if options["junit"] and not options["junit"].resolve().parent.is_dir():
+            raise UsageRefused(f"{options['junit']} cannot be written: its folder is not there.")
         sheet = sheet_named(options["slug"])
         by = (
             person_named(options["by"], "evals.start_run")
@@ -68,7 +70,12 @@ class Command(SheetCommand):
         except runs.NothingToRun as refused:
             return self.complain(refused.sentence, NOTHING_RAN)
         if options["local"]:
-            self._here(run.id)
+            try:
+                self._here(run.id)
+            except KeyboardInterrupt:
+                runs.cancel(run.id)
+                runs.advance(run.id, now=timezone.now())
+                return self.complain("Interrupted; what was left of the run is cancelled.", ERROR)
         elif not tasks.dispatch(run.id):
             self.stderr.write("The broker is out of reach; the run goes on once it is back.")
         if not (options["wait"] or options["local"]):

@@ -16,6 +16,10 @@ Role = Literal["user", "assistant"]
 Trouble = Literal["retry", "fatal", "account"]
 
 
+#: Stop reasons of a reply that was cut off.
+TRUNCATED = frozenset({"max_tokens", "model_context_window_exceeded"})
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation."""
@@ -58,7 +62,7 @@ class Reply:
 
     @property
     def is_truncated(self) -> bool:
-        return self.stop_reason in {"max_tokens", "model_context_window_exceeded"}
+        return self.stop_reason in TRUNCATED
 
 
 class ProviderError(Exception):

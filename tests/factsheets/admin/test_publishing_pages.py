@@ -931,3 +931,25 @@ def test_a_run_page_asks_the_database_as_often_for_many_attempts_as_for_one(
 
     with django_assert_num_queries(RUN_QUERIES):
         run_page(publisher, run)
+
+
+def test_a_second_press_starts_no_second_run(publisher: Client, open_gate: Sheet) -> None:
+    before = Run.objects.count()
+    address = reverse("runs:start", args=[open_gate.pk])
+
+    publisher.post(address)
+    second = publisher.post(address, follow=True)
+
+    assert Run.objects.count() == before + 1
+    assert "A run of this sheet is under way" in Page(second).text
+
+
+def test_a_number_that_is_none_starts_no_run(publisher: Client, open_gate: Sheet) -> None:
+    before = Run.objects.count()
+
+    response = publisher.post(
+        reverse("runs:start", args=[open_gate.pk]), {"publication": "abc"}, follow=True
+    )
+
+    assert Run.objects.count() == before
+    assert "Choose a publication by its number." in Page(response).text
