@@ -86,7 +86,7 @@ def test_probe_publish_close_and_open_again(
             complaints.append(message.text)
 
     page.on("console", listen)
-    page.set_viewport_size({"width": 1280, "height": 900})
+    page.set_viewport_size({"width": 1440, "height": 1000})
     _log_in(page, product, people["publisher"])
     _open_gate(page, product)
     expect(page.get_by_role("heading", name="Gate: closed")).to_be_visible()
