@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import io
 import json
 import os
 import secrets
@@ -51,6 +52,9 @@ def main() -> int:
     parser.add_argument("--serve", action="store_true", help="start and serve, without the walk")
     options = parser.parse_args()
     began = time.monotonic()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Each step when it is done, in a file too.
+        sys.stdout.reconfigure(line_buffering=True)
     VAR.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = _lock_folder()
     _check_port()
