@@ -13,7 +13,7 @@ from django.db import transaction
 
 from evals.models import Probe, Question, QuestionSet, Suite, SuiteRequirement
 from factsheets import exchange, yaml_files
-from factsheets.exchange import ImportRefused, Values, put, remove_all
+from factsheets.exchange import ImportRefused, Values, put, put_all
 from factsheets.models import Sheet
 from factsheets.models.locking import hold_still
 from factsheets.models.tracking import Change, change_set
@@ -261,11 +261,7 @@ def _apply_suite(sheet: Sheet, file: ProbesFile, now: datetime) -> Suite:
         )
     suite = suite or Suite(slug=file.slug, sheet=sheet)
     put(suite, **file.values, removed_at=None)
-    known = {probe.key: probe for probe in suite.probes.all()}
-    for position, (key, values) in enumerate(file.probes.items()):
-        row = known.pop(key, None) or Probe(suite=suite, key=key)
-        put(row, **values, position=position, removed_at=None)
-    remove_all(known.values(), now)
+    put_all(suite.probes.all(), file.probes, lambda key: Probe(suite=suite, key=key), now)
     return suite
 
 
@@ -287,11 +283,9 @@ def _apply_questions(sheet: Sheet, file: QuestionsFile, now: datetime) -> None:
         )
     row = row or QuestionSet(slug=file.slug, sheet=sheet)
     put(row, **file.values, removed_at=None)
-    known = {question.key: question for question in row.questions.all()}
-    for position, (key, values) in enumerate(file.questions.items()):
-        question = known.pop(key, None) or Question(question_set=row, key=key)
-        put(question, **values, position=position, removed_at=None)
-    remove_all(known.values(), now)
+    put_all(
+        row.questions.all(), file.questions, lambda key: Question(question_set=row, key=key), now
+    )
 
 
 # ---- writing ----

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, Q
@@ -19,6 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evals import highlight, runs, tasks
 from evals.models import Attempt, Run
+from factsheets.admin.base import person
 from factsheets.errors import Refused
 from factsheets.models import Sheet
 
@@ -57,7 +57,7 @@ def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
         run = runs.start(
             sheet_id=sheet.pk,
             publication_number=int(number) if number else None,
-            by=_person(request),
+            by=person(request),
             now=timezone.now(),
         )
     except Refused as refused:
@@ -131,12 +131,6 @@ def detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
             "spends": sum(len(attempt.spends.all()) for attempt in attempts),
         },
     )
-
-
-def _person(request: HttpRequest) -> User:
-    if not isinstance(request.user, User):
-        raise PermissionDenied
-    return request.user
 
 
 def _send(request: HttpRequest, run_id: UUID) -> None:

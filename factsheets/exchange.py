@@ -255,11 +255,7 @@ def apply_sheet(file: SheetFile, *, by: User, reason: str, now: datetime) -> She
 def apply_rules(sheet: Sheet, file: RulesFile, *, by: User, reason: str, now: datetime) -> None:
     """Make the sheet's own rules, and its use of shared sets, equal to the file."""
     own = editing.own_ruleset(sheet, by=by, reason=reason, now=now)
-    known = {rule.key: rule for rule in own.rules.all()}
-    for position, (key, values) in enumerate(file.rules.items()):
-        row = known.pop(key, None) or Rule(ruleset=own, key=key)
-        put(row, **values, position=position, removed_at=None)
-    remove_all(known.values(), now)
+    put_all(own.rules.all(), file.rules, lambda key: Rule(ruleset=own, key=key), now)
     links = {
         link.ruleset.slug: link
         for link in sheet.ruleset_links.select_related("ruleset").filter(ruleset__shared=True)
@@ -283,6 +279,19 @@ def put(row: TrackedModel, **values: Any) -> None:
     for name, value in values.items():
         setattr(row, name, value)
     row.save()
+
+
+def put_all(
+    rows: Iterable[Any],
+    wanted: Mapping[str, Values],
+    make: Callable[[str], TrackedModel],
+    now: datetime,
+) -> None:
+    """Make keyed rows equal to a file's, in its order; what it does not name is removed."""
+    known = {row.key: row for row in rows}
+    for position, (key, values) in enumerate(wanted.items()):
+        put(known.pop(key, None) or make(key), **values, position=position, removed_at=None)
+    remove_all(known.values(), now)
 
 
 def remove_all(rows: Iterable[TrackedModel], now: datetime) -> None:
