@@ -2,14 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import date, datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
 
-from factsheets import canonical
+from factsheets import canonical, staleness
+from factsheets.errors import Refused
 from factsheets.models import Check, CheckItem, Citation, Section
+from factsheets.models.locking import begin_change
+
+#: Days after which a check recorded late must say why.
+LATE_DAYS = 7
+
+
+class CheckNotRecorded(Refused):
+    """A check that contradicts itself, the calendar or what stands there now."""
+
+    code = "check-not-recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a person looked at while checking: the text, and each citation's use of its source."""
+
+    text_hash: str
+    uses: Mapping[int, str]
+
+
+@transaction.atomic
+def record(
+    *,
+    section: Section,
+    seen: Seen,
+    checked_on: date | None,
+    outcome: str,
+    method: str,
+    items: Mapping[int, str],
+    by: User,
+    now: datetime,
+    note: str = "",
+    supersedes: Check | None = None,
+) -> Check:
+    """Record that a person held a section against its sources.
+
+    `items` has an outcome for each citation looked at, by the citation's id; one
+    that is left out was not looked at, and its date stays what it was. Raises
+    CheckNotRecorded, with the sentence that says what to mend.
+    """
+    begin_change()
+    # Read after the lock: what is confirmed is what the person saw, or nothing is.
+    section = Section.objects.get(pk=section.pk)
+    citations = present_citations(section)
+    _unchanged(section, citations, seen)
+    note = canonical.normalise(note)
+    _told(checked_on, outcome, method, items)
+    _agrees(outcome, items, citations)
+    if checked_on is None:  # `_told` has refused it; for the type.
+        raise CheckNotRecorded("Say on which day you checked.")
+    _on_a_possible_day(section, citations, items, checked_on, note, timezone.localdate(now))
+    _supersedes(section, supersedes, note)
+    check = Check.objects.create(
+        section=section,
+        text_hash=text_hash(section),
+        checked_on=checked_on,
+        recorded_at=now,
+        checked_by=by,
+        checked_by_name=by.get_username(),
+        outcome=outcome,
+        method=method,
+        note=note,
+        supersedes=supersedes,
+    )
+    _add_items(check, citations, items)
+    return check
 
 
 @transaction.atomic
@@ -29,7 +98,7 @@ def record_imported(
         return None
     check = Check.objects.create(
         section=section,
-        text_hash=canonical.text_hash(section.heading, section.body),
+        text_hash=text_hash(section),
         checked_on=checked_on,
         recorded_at=now,
         checked_by=by,
@@ -37,13 +106,131 @@ def record_imported(
         outcome=Check.Outcome.CONFIRMED,
         method=Check.Method.IMPORTED,
     )
+    cited = list(citations)
+    _add_items(check, cited, {c.pk: CheckItem.Outcome.SUPPORTS for c in cited})
+    return check
+
+
+def seen_now(section: Section) -> Seen:
+    """What there is to look at in a section as it stands."""
+    return Seen(text_hash(section), {c.pk: c.use_hash for c in present_citations(section)})
+
+
+def present_citations(section: Section) -> list[Citation]:
+    """The section's citations with their sources, in order."""
+    return list(section.citations.present().select_related("source").order_by("position", "id"))
+
+
+def text_hash(section: Section) -> str:
+    """The hash that a check of the section's present text confirms."""
+    return canonical.text_hash(section.heading, section.body)
+
+
+def written_on(section: Section) -> date:
+    """The day since when the section has had its present text, in the organisation's zone."""
+    since: datetime | None = None
+    for heading, body, at in section.history.order_by("-history_date", "-history_id").values_list(
+        "heading", "body", "history_date"
+    ):
+        if canonical.text_hash(heading, body) != text_hash(section):
+            break
+        since = at
+    return timezone.localdate(since) if since is not None else date.min
+
+
+def _add_items(check: Check, citations: Iterable[Citation], items: Mapping[int, str]) -> None:
     CheckItem.objects.bulk_create(
         CheckItem(
             of=check,
             citation=citation,
-            outcome=CheckItem.Outcome.SUPPORTS,
-            accessed_on=checked_on,
+            use_hash=citation.use_hash,
+            outcome=items[citation.pk],
+            accessed_on=check.checked_on,
         )
         for citation in citations
+        if citation.pk in items
     )
-    return check
+
+
+def _unchanged(section: Section, citations: Iterable[Citation], seen: Seen) -> None:
+    if section.removed_at is not None:
+        raise CheckNotRecorded("The section was taken out of use; restore it before you check it.")
+    if seen != Seen(text_hash(section), {c.pk: c.use_hash for c in citations}):
+        raise CheckNotRecorded(
+            "The text or its sources changed while you checked; look at them as they stand now."
+        )
+
+
+def _told(checked_on: date | None, outcome: str, method: str, items: Mapping[int, str]) -> None:
+    if checked_on is None:
+        raise CheckNotRecorded("Say on which day you checked.")
+    if outcome not in Check.Outcome.values:
+        raise CheckNotRecorded("Say what the check came to: choose one of its outcomes.")
+    if method not in Check.Method.values or method == Check.Method.IMPORTED:
+        raise CheckNotRecorded("Say how you checked: choose one of the ways.")
+    if any(found not in CheckItem.Outcome.values for found in items.values()):
+        raise CheckNotRecorded("Say of each source what you found: choose one of the outcomes.")
+
+
+def _agrees(outcome: str, items: Mapping[int, str], citations: Iterable[Citation]) -> None:
+    """The whole says what its parts say."""
+    cited = {citation.pk: citation for citation in citations}
+    if unknown := items.keys() - cited.keys():
+        raise CheckNotRecorded(
+            f"The section has no citation {min(unknown)}; look at its sources as they stand now."
+        )
+    found = set(items.values())
+    if outcome in staleness.CONFIRMING:
+        if cited and not found & staleness.SUPPORTING:
+            raise CheckNotRecorded(
+                "Nothing stands behind the text yet: say of at least one source that it supports it."
+            )
+        for pk, said in items.items():
+            if cited[pk].required and said in staleness.AGAINST:
+                raise CheckNotRecorded(
+                    f"“{cited[pk].source.title}” does not bear the text out, and the section cannot "
+                    "stand without it; choose disputed, or correct the text or its sources first."
+                )
+    if outcome == Check.Outcome.SOURCE_UNREACHABLE and found - {CheckItem.Outcome.UNREACHABLE}:
+        raise CheckNotRecorded(
+            "You reached some of the sources; choose what the check came to by what they say."
+        )
+
+
+def _on_a_possible_day(
+    section: Section,
+    citations: Iterable[Citation],
+    items: Mapping[int, str],
+    checked_on: date,
+    note: str,
+    today: date,
+) -> None:
+    if checked_on > today:
+        raise CheckNotRecorded(
+            f"{staleness.words(checked_on)} is still to come; give the day on which you checked."
+        )
+    if checked_on < written_on(section):
+        raise CheckNotRecorded(
+            f"The text has stood like this since {staleness.words(written_on(section))}; nobody can "
+            "have checked it before."
+        )
+    for citation in citations:
+        added = timezone.localdate(citation.history.earliest().history_date)
+        if citation.pk in items and checked_on < added:
+            raise CheckNotRecorded(
+                f"“{citation.source.title}” has been cited here since {staleness.words(added)}; "
+                "nobody can have checked it before."
+            )
+    if checked_on < today - timedelta(days=LATE_DAYS) and not note:
+        raise CheckNotRecorded(
+            f"That was more than {LATE_DAYS} days ago; say in the note why it is recorded now."
+        )
+
+
+def _supersedes(section: Section, supersedes: Check | None, note: str) -> None:
+    if supersedes is None:
+        return
+    if supersedes.section_id != section.pk or hasattr(supersedes, "superseded_by"):
+        raise CheckNotRecorded("That check has been replaced already; look at the list of checks.")
+    if not note:
+        raise CheckNotRecorded("Say in the note what was wrong with the check that this replaces.")

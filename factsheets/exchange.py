@@ -17,7 +17,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from factsheets import canonical, checking, editing, history, staleness, yaml_files
+from factsheets import canonical, checking, editing, history, staleness, standings, yaml_files
 from factsheets.errors import Refused
 from factsheets.models import (
     Citation,
@@ -383,6 +383,8 @@ def _is_same(row: Citation, citation: FileCitation) -> bool:
 def write_sheet(sheet: Sheet) -> bytes:
     """`sheet.yaml` of the draft. Optional keys stand only where they are not the default."""
     snapshot = history.snapshot_now(sheet)
+    keys = dict(sheet.sections.present().values_list("key", "pk"))
+    known = standings.facts({sheet.pk}, keys.values())
     cited = (
         Source.objects.filter(
             citations__removed_at__isnull=True,
@@ -401,7 +403,9 @@ def write_sheet(sheet: Sheet) -> bytes:
                 "description": snapshot.description,
             },
             "sources": [_write_source(history.source_snapshot(source)) for source in cited],
-            "sections": [_write_section(section) for section in snapshot.sections],
+            "sections": [
+                _write_section(section, known[keys[section.key]]) for section in snapshot.sections
+            ],
         }
     )
 
@@ -453,12 +457,9 @@ def _write_source(source: SourceSnapshot) -> dict[str, object]:
     }
 
 
-def _write_section(section: SectionSnapshot) -> dict[str, object]:
-    check = section.check
-    covers = (
-        check is not None
-        and check.outcome in staleness.CONFIRMING
-        and staleness.covers_text(section)
+def _write_section(section: SectionSnapshot, facts: staleness.SectionFacts) -> dict[str, object]:
+    checked_on = staleness.covered_on(
+        facts, text_hash=canonical.text_hash(section.heading, section.body)
     )
     return {
         "key": section.key,
@@ -467,7 +468,7 @@ def _write_section(section: SectionSnapshot) -> dict[str, object]:
         "body": section.body,
         **({} if section.included else {"included": False}),
         "note": section.note,
-        "checked_on": check.checked_on.isoformat() if check is not None and covers else "",
+        "checked_on": checked_on.isoformat() if checked_on is not None else "",
         "citations": [_write_citation(citation) for citation in section.citations],
     }
 

@@ -5,7 +5,7 @@ Pure. There is no bypass: publishing needs a report without a *block*.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -13,15 +13,16 @@ from typing import Literal
 from factsheets import sizing, staleness
 from factsheets.bot import prompt
 from factsheets.canonical import Candidate
-from factsheets.snapshot import SectionSnapshot
 
 Level = Literal["block", "warn"]
 
 #: Where a finding is mended; pages turn it into a link.
-Place = Literal["probes", "suites", "rules", "sections", "sheet", "bot", ""]
+Place = Literal["probes", "suites", "rules", "sections", "checks", "sheet", "bot", ""]
 
 #: Warnings that a sheet's policy may turn into blocks.
-WARNINGS = frozenset({"content-not-probed", "unsourced", "never-checked", "edited-since-check"})
+WARNINGS = frozenset(
+    {"content-not-probed", "unsourced", "never-checked", "edited-since-check", "overdue"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +99,14 @@ def evaluate(
     *,
     policy: Policy,
     live: Live | None,
+    standings: Mapping[str, staleness.Standing],
     today: date,
     is_rollback: bool = False,
     is_archived: bool = False,
 ) -> GateReport:
     """Every reason why the candidate may not be published today, and every warning.
 
+    `standings`: how each of its sections stands with its checks, by the section's key.
     A rollback publishes a text that was let out before: its warnings about
     sources and checks are history, so they are not raised again.
     """
@@ -115,7 +118,7 @@ def evaluate(
         *_whole(candidate),
         *evidence.findings,
         *_run(candidate, evidence.run, policy, today),
-        *_sections(candidate, is_rollback=is_rollback),
+        *_sections(candidate, standings, is_rollback=is_rollback),
         *_live(candidate, live),
     ]
     strict = [
@@ -185,51 +188,39 @@ def _run(
         )
 
 
-#: What is asked of each included section: code, level, test, sentence.
-_SECTION_TESTS: tuple[tuple[str, Level, Callable[[SectionSnapshot], bool], str], ...] = (
-    (
-        "empty-section",
-        "block",
-        lambda s: not s.body,
-        "The section “{}” has no text; write it or take the section out.",
-    ),
-    (
-        "disputed",
-        "block",
-        staleness.is_disputed,
-        "The latest check of “{}” disputes its text; correct the text or check it again.",
-    ),
-    (
-        "unsourced",
-        "warn",
-        staleness.is_unsourced,
-        "The section “{}” cites no source that supports it; add one.",
-    ),
-    (
-        "never-checked",
-        "warn",
-        staleness.is_never_checked,
-        "Nobody has checked “{}” against its sources yet; check it.",
-    ),
-    (
-        "edited-since-check",
-        "warn",
-        staleness.is_edited_since_check,
-        "The text of “{}” has changed since its last check; check it again.",
-    ),
-)
+#: What stands against a section in the gate: level, and what to do about it.
+_STANDINGS: Mapping[staleness.State, tuple[Level, Place, str]] = {
+    "disputed": ("block", "checks", "correct the text or check it again"),
+    "unsourced": ("warn", "sections", "add one"),
+    "never-checked": ("warn", "checks", "check it"),
+    "edited-since-check": ("warn", "checks", "check it again"),
+    "overdue": ("warn", "checks", "check it again"),
+}
 
 
-def _sections(candidate: Candidate, *, is_rollback: bool) -> Iterable[Finding]:
+def _sections(
+    candidate: Candidate, standings: Mapping[str, staleness.Standing], *, is_rollback: bool
+) -> Iterable[Finding]:
     included = [section for section in candidate.snapshot.sections if section.included]
-    for code, level, applies, sentence in _SECTION_TESTS:
+    for section in included:
+        if not section.body:
+            yield Finding(
+                "empty-section",
+                "block",
+                f"The section “{section.heading}” has no text; write it or take the section out.",
+                "sections",
+                section.key,
+            )
+    for code, (level, place, advice) in _STANDINGS.items():
         if is_rollback and level == "warn":
             continue
         for section in included:
-            if applies(section):
-                yield Finding(
-                    code, level, sentence.format(section.heading), "sections", section.key
-                )
+            for reason in standings[section.key].reasons:
+                if reason.code == code:
+                    said = f"{reason.sentence[0].lower()}{reason.sentence[1:].rstrip('.')}"
+                    yield Finding(
+                        code, level, f"“{section.heading}”: {said}; {advice}.", place, section.key
+                    )
 
 
 def _live(candidate: Candidate, live: Live | None) -> Iterable[Finding]:

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from factsheets import canonical, evidence, gate, history
+from factsheets import canonical, evidence, gate, history, standings
 from factsheets.errors import Refused
 from factsheets.models import GatePolicy, Outbox, Publication, PublicationEvent, Sheet, SheetState
 from factsheets.models.locking import hold_still
@@ -163,6 +163,7 @@ def _look(
 ) -> Look:
     found = evidence.for_subject(candidate.subject)
     live = sheet.state.live_publication
+    today = timezone.localdate(now)
     report = gate.evaluate(
         candidate,
         found,
@@ -170,7 +171,8 @@ def _look(
         live=gate.Live(live.number, live.slug, live.content_hash, live.rules_hash, live.bot_hash)
         if live
         else None,
-        today=timezone.localdate(now),
+        standings=standings.of_snapshot(sheet, candidate.snapshot, today=today),
+        today=today,
         is_rollback=is_rollback,
         is_archived=sheet.archived_at is not None,
     )

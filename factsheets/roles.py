@@ -25,6 +25,8 @@ _SEE = tuple(
         "outbox",
         "publication",
         "publicationevent",
+        "reviewinterval",
+        "reviewplan",
         "rule",
         "ruleset",
         "section",
@@ -42,7 +44,13 @@ def _keep(*models: str) -> tuple[str, ...]:
 #: Permissions of this app, by role. Every role may see everything.
 FACTSHEETS: Mapping[str, Sequence[str]] = {
     VIEWER: _SEE,
-    EDITOR: (*_SEE, "change_sheet", "describe_sheet", *_keep("section", "source", "citation")),
+    EDITOR: (
+        *_SEE,
+        "change_sheet",
+        "describe_sheet",
+        "add_check",
+        *_keep("section", "source", "citation"),
+    ),
     RULE_KEEPER: (
         *_SEE,
         "change_sheet",
@@ -59,7 +67,9 @@ FACTSHEETS: Mapping[str, Sequence[str]] = {
     ),
     MAINTAINER: (
         *_SEE,
-        *_keep("sheet", "gatepolicy"),
+        "add_check",
+        "view_member",
+        *_keep("sheet", "gatepolicy", "reviewinterval", "reviewplan"),
         "describe_sheet",
         "rename_sheet",
         "archive_sheet",

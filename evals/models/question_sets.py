@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from factsheets.models.tracking import TAKEN, TrackedModel
+from factsheets.models.tracking import TAKEN, SheetPath, TrackedModel
 
 
 class QuestionSet(TrackedModel):
     """A list of questions about one sheet. Change the sheet, not the questions."""
 
     KIND = "question set"
+    SHEETS = (SheetPath("sheet"),)
 
     slug = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=200)
@@ -33,6 +34,7 @@ class Question(TrackedModel):
     """One question, the sections that hold its answer, and what a right answer must name."""
 
     KIND = "question"
+    SHEETS = (SheetPath("question_set__sheet"),)
 
     class Scope(models.TextChoices):
         IN = "in", "the sheet answers it"

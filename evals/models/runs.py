@@ -8,9 +8,13 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 
+from factsheets.models.tracking import SheetPath
+
 
 class Run(models.Model):
     """The required suites against one subject. Everything it needs is frozen at its start."""
+
+    SHEETS = (SheetPath("sheet"),)
 
     class State(models.TextChoices):
         RUNNING = "running", "running"
@@ -88,6 +92,8 @@ class Run(models.Model):
 
 class Attempt(models.Model):
     """One answer to one probe within a run, or the error that stood in its way."""
+
+    SHEETS = (SheetPath("run__sheet"),)
 
     class State(models.TextChoices):
         QUEUED = "queued", "waiting"

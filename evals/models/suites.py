@@ -8,13 +8,14 @@ from django.db import models
 
 from evals import graders
 from factsheets import canonical
-from factsheets.models.tracking import TAKEN, TrackedModel
+from factsheets.models.tracking import TAKEN, SheetPath, TrackedModel
 
 
 class Suite(TrackedModel):
     """A set of probes with one bar. Frozen and hashed whenever a run starts."""
 
     KIND = "suite"
+    SHEETS = (SheetPath("sheet"), SheetPath("requirements__sheet", ("requirements",)))
 
     slug = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=200)
@@ -51,6 +52,10 @@ class Probe(TrackedModel):
     """One question, or conversation, with its expectation."""
 
     KIND = "probe"
+    SHEETS = (
+        SheetPath("suite__sheet"),
+        SheetPath("suite__requirements__sheet", ("suite__requirements",)),
+    )
 
     class Must(models.TextChoices):
         ANSWER = "answer", "answer"
@@ -113,6 +118,7 @@ class SuiteRequirement(TrackedModel):
     """A sheet cannot be published until this suite has passed on its rules."""
 
     KIND = "required suite"
+    SHEETS = (SheetPath("sheet"),)
 
     sheet = models.ForeignKey(
         "factsheets.Sheet", on_delete=models.PROTECT, related_name="suite_requirements"

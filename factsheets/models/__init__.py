@@ -1,8 +1,10 @@
 """The editorial record (tracked), what was served (append-only), and nothing of the probes."""
 
 from factsheets.models.checking import Check, CheckItem
+from factsheets.models.members import Member
 from factsheets.models.operations import Heartbeat
 from factsheets.models.publications import Outbox, Publication, PublicationEvent
+from factsheets.models.reviewing import ReviewInterval, ReviewPlan
 from factsheets.models.rules import BotProfile, Rule, RuleSet, SheetRuleSet
 from factsheets.models.sheets import GatePolicy, Section, Sheet, SheetState, SlugAlias
 from factsheets.models.sources import Citation, Source
@@ -16,9 +18,12 @@ __all__ = [
     "Citation",
     "GatePolicy",
     "Heartbeat",
+    "Member",
     "Outbox",
     "Publication",
     "PublicationEvent",
+    "ReviewInterval",
+    "ReviewPlan",
     "Rule",
     "RuleSet",
     "Section",

@@ -7,10 +7,13 @@ from django.db import models
 
 from factsheets.models.sheets import Section
 from factsheets.models.sources import Citation
+from factsheets.models.tracking import SheetPath
 
 
 class Check(models.Model):
     """One check of one section. It confirms a text, not a row: the text's hash stands in it."""
+
+    SHEETS = (SheetPath("section__sheet"),)
 
     class Outcome(models.TextChoices):
         CONFIRMED = "confirmed"
@@ -60,6 +63,11 @@ class CheckItem(models.Model):
     # Not `check`: Django's models have a method of that name.
     of = models.ForeignKey(Check, on_delete=models.PROTECT, related_name="items")
     citation = models.ForeignKey(Citation, on_delete=models.PROTECT, related_name="check_items")
+    use_hash = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="Which source the citation used then, and where in it. Empty in older checks.",
+    )
     outcome = models.CharField(max_length=20, choices=Outcome)
     accessed_on = models.DateField(null=True, blank=True)
 

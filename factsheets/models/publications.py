@@ -6,10 +6,13 @@ from django.conf import settings
 from django.db import models
 
 from factsheets.models.sheets import Sheet
+from factsheets.models.tracking import SheetPath
 
 
 class Publication(models.Model):
     """A released bot view with its rules: the bytes served, and the evidence that let it out."""
+
+    SHEETS = (SheetPath("sheet"),)
 
     sheet = models.ForeignKey(Sheet, on_delete=models.PROTECT, related_name="publications")
     number = models.PositiveIntegerField()
@@ -50,6 +53,8 @@ class Publication(models.Model):
 class PublicationEvent(models.Model):
     """A change of what is live. What was live at a moment is answered from these alone."""
 
+    SHEETS = (SheetPath("sheet"),)
+
     class Kind(models.TextChoices):
         PUBLISHED = "published"
         ROLLED_BACK = "rolled-back", "rolled back"
@@ -77,6 +82,8 @@ class PublicationEvent(models.Model):
 
 class Outbox(models.Model):
     """An announcement written in the transaction of what it announces, delivered later."""
+
+    SHEETS = (SheetPath("sheet"),)
 
     topic = models.CharField(max_length=40)
     sheet = models.ForeignKey(Sheet, on_delete=models.PROTECT, related_name="+")

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.db import models
 
-from factsheets.models.tracking import TAKEN, TrackedModel
+from factsheets.models.tracking import TAKEN, SheetPath, TrackedModel
 
 RULE_LIMIT = 5_000
 
@@ -15,6 +15,8 @@ class BotProfile(TrackedModel):
     """What answers from a sheet, and how much room it has. All sizes are in tokens."""
 
     KIND = "bot"
+    COMMON = True
+    SHEETS = (SheetPath("sheets", ("sheets",)),)
 
     class Provider(models.TextChoices):
         OFFLINE = "offline", "offline (quotes the sheet, no model)"
@@ -63,6 +65,7 @@ class RuleSet(TrackedModel):
     """The ordered rules of one sheet, or a set that several sheets share."""
 
     KIND = "rule set"
+    SHEETS = (SheetPath("sheet_links__sheet", ("sheet_links",)),)
 
     slug = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=200)
@@ -97,6 +100,7 @@ class Rule(TrackedModel):
     """One instruction on what may be said."""
 
     KIND = "rule"
+    SHEETS = (SheetPath("ruleset__sheet_links__sheet", ("ruleset__sheet_links",)),)
 
     class Kind(models.TextChoices):
         PERSONA = "persona"
@@ -130,6 +134,7 @@ class SheetRuleSet(TrackedModel):
     """A sheet's use of a rule set. Shared sets come first, then the sheet's own."""
 
     KIND = "rule set of a sheet"
+    SHEETS = (SheetPath("sheet"),)
 
     sheet = models.ForeignKey(
         "factsheets.Sheet", on_delete=models.PROTECT, related_name="ruleset_links"

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models.functions import Length
 
 from factsheets.models.rules import BotProfile
-from factsheets.models.tracking import TAKEN, TrackedModel
+from factsheets.models.tracking import TAKEN, SheetPath, TrackedModel
 
 models.TextField.register_lookup(Length)
 
@@ -27,6 +27,7 @@ class Sheet(TrackedModel):
     """The document on one subject."""
 
     KIND = "sheet"
+    SHEETS = (SheetPath(""),)
 
     class ProbeScope(models.TextChoices):
         RULES = "rules", "the rules"
@@ -130,6 +131,7 @@ class GatePolicy(TrackedModel):
     """How strict a sheet's gate is. Without a row the defaults hold."""
 
     KIND = "gate policy"
+    SHEETS = (SheetPath("sheet"),)
 
     sheet = models.OneToOneField(Sheet, on_delete=models.PROTECT, related_name="gate_policy")
     evidence_max_age_days = models.PositiveIntegerField(
@@ -166,6 +168,7 @@ class Section(TrackedModel):
     """The smallest ordered, citable part of a sheet."""
 
     KIND = "section"
+    SHEETS = (SheetPath("sheet"),)
 
     sheet = models.ForeignKey(Sheet, on_delete=models.PROTECT, related_name="sections")
     key = models.SlugField(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.core.validators import URLValidator
 from django.db import models
 
+from factsheets import staleness
 from factsheets.models.sheets import Section
-from factsheets.models.tracking import TrackedModel
+from factsheets.models.tracking import SheetPath, TrackedModel
 
 http_address = URLValidator(
     schemes=["http", "https"], message="Give an address that begins with http:// or https://."
@@ -17,6 +18,13 @@ class Source(TrackedModel):
     """One work, shared by sections and sheets."""
 
     KIND = "source"
+    COMMON = True
+    SHEETS = (
+        SheetPath(
+            "citations__section__sheet",
+            ("citations", "citations__section"),
+        ),
+    )
 
     class Kind(models.TextChoices):
         OFFICIAL_LIST_ENTRY = "official-list-entry", "official list entry"
@@ -67,6 +75,7 @@ class Citation(TrackedModel):
     """One section's use of a source. The same source may be cited more than once."""
 
     KIND = "citation"
+    SHEETS = (SheetPath("section__sheet"),)
 
     class Role(models.TextChoices):
         SUPPORTS = "supports"
@@ -92,6 +101,11 @@ class Citation(TrackedModel):
 
     def __str__(self) -> str:
         return f"{self.source_id}: {self.locator or self.claims or 'whole work'}"
+
+    @property
+    def use_hash(self) -> str:
+        """Which source is used, and where in it: what a check of this citation looks at."""
+        return staleness.use_hash(self.source.key, self.locator)
 
     def label(self) -> str:
         return f"{self.source.key}: {self.locator or self.claims or 'whole work'}"

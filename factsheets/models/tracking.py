@@ -60,6 +60,14 @@ class ChangeSet(models.Model):
 
 
 @dataclass(frozen=True, slots=True)
+class SheetPath:
+    """A lookup from a row to sheets that use it. `present`: lookups of links that may have ended."""
+
+    lookup: str
+    present: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One row that a change set touched, in words for people."""
 
@@ -155,16 +163,31 @@ class TrackedQuerySet[M: "TrackedModel"](models.QuerySet[M]):
         _refuse("bulk_update()")
 
 
+class IndexedHistory(HistoricalRecords):  # type: ignore[misc]
+    """History that is read as of a moment: the newest entry of each row up to then."""
+
+    def get_meta_options(self, model: type[models.Model]) -> dict[str, Any]:
+        options: dict[str, Any] = super().get_meta_options(model)
+        by_row = models.Index(fields=(model._meta.pk.attname, "history_date", "history_id"))
+        return {**options, "indexes": (*options.get("indexes", ()), by_row)}
+
+
 class TrackedModel(models.Model):
     """A row whose every change is kept. Removed rows stay; their keys are reserved."""
 
     removed_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = TrackedQuerySet.as_manager()
-    history = HistoricalRecords(inherit=True, bases=[HistoryRow])
+    history = IndexedHistory(inherit=True, bases=[HistoryRow])
 
     #: Words for people when a row is named in a list of changes.
     KIND: ClassVar[str] = "row"
+
+    #: Ways from the row to the sheets that use it (`access`); none: it belongs to no sheet.
+    SHEETS: ClassVar[tuple[SheetPath, ...]] = ()
+
+    #: Common stock of the house: seen by whoever may see rows of its kind on any sheet.
+    COMMON: ClassVar[bool] = False
 
     class Meta:
         abstract = True
