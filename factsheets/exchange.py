@@ -384,7 +384,7 @@ def write_sheet(sheet: Sheet) -> bytes:
     """`sheet.yaml` of the draft. Optional keys stand only where they are not the default."""
     snapshot = history.snapshot_now(sheet)
     keys = dict(sheet.sections.present().values_list("key", "pk"))
-    known = standings.facts({sheet.pk}, keys.values())
+    known = standings.facts(dict.fromkeys(keys.values(), sheet.pk))
     cited = (
         Source.objects.filter(
             citations__removed_at__isnull=True,

@@ -24,7 +24,7 @@ def of_snapshot(sheet: Sheet, snapshot: SheetSnapshot, *, today: date) -> dict[s
     """Every section of a picture of the sheet, by key, with its present sources and checks."""
     keys = [section.key for section in snapshot.sections]
     rows = dict(sheet.sections.filter(key__in=keys).values_list("key", "pk"))
-    known = facts({sheet.pk}, rows.values())
+    known = facts(dict.fromkeys(rows.values(), sheet.pk))
     return {
         section.key: staleness.standing(
             known[rows[section.key]],
@@ -38,27 +38,26 @@ def of_snapshot(sheet: Sheet, snapshot: SheetSnapshot, *, today: date) -> dict[s
 def of_section(section: Section, *, today: date) -> Standing:
     """One section as drafted."""
     return staleness.standing(
-        facts({section.sheet_id}, [section.pk])[section.pk],
+        facts({section.pk: section.sheet_id})[section.pk],
         text_hash=canonical.text_hash(section.heading, section.body),
         today=today,
         is_retired=not section.included or section.removed_at is not None,
     )
 
 
-def facts(sheets: Collection[int], sections: Collection[int]) -> dict[int, SectionFacts]:
-    """What decides the state of sections of some sheets, by the sections' keys in the database."""
+def facts(sections: Mapping[int, int]) -> dict[int, SectionFacts]:
+    """What decides the state of sections, by their primary keys. `sections`: each one's sheet."""
     cited = _cited(sections)
     checks = _checks(sections)
-    plans = _plans(sheets)
+    plans = _plans(set(sections.values()))
     by_kind = intervals_by_kind()
-    sheet_of = dict(Section.objects.filter(pk__in=sections).values_list("pk", "sheet_id"))
     return {
         pk: SectionFacts(
             tuple(cited[pk]),
             tuple(checks[pk]),
-            _plan(by_kind, plans.get((sheet_of[pk], None)), plans.get((sheet_of[pk], pk))),
+            _plan(by_kind, plans.get((sheet, None)), plans.get((sheet, pk))),
         )
-        for pk in sections
+        for pk, sheet in sections.items()
     }
 
 
@@ -111,9 +110,7 @@ def _checks(sections: Collection[int]) -> dict[int, list[CheckFacts]]:
 def _plans(sheets: Collection[int]) -> dict[tuple[int, int | None], ReviewPlan]:
     return {
         (plan.sheet_id, plan.section_id): plan
-        for plan in ReviewPlan.objects.present()
-        .filter(sheet__in=sheets)
-        .select_related("owner", "fallback")
+        for plan in ReviewPlan.objects.present().filter(sheet__in=sheets)
     }
 
 

@@ -37,6 +37,8 @@ MODELS = {"factsheets.models", "evals.models"}
 READERS = {
     "factsheets.history",
     "factsheets.history_check",
+    "factsheets.standings",
+    "factsheets.access",
     "factsheets.delivery",
     "factsheets.evidence",
     "evals.suites",
