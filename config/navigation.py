@@ -10,7 +10,13 @@ from django.urls import reverse_lazy
 
 
 def _may(permission: str) -> Callable[[HttpRequest], bool]:
-    return lambda request: request.user.has_perm(permission)
+    def may(request: HttpRequest) -> bool:
+        # Here, for the settings name this module before any model is there.
+        from factsheets import access
+
+        return access.somewhere(request.user, permission)
+
+    return may
 
 
 def _item(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
@@ -32,7 +38,14 @@ def groups() -> list[dict[str, Any]]:
                 _item("Sections", "article", "factsheets", "section"),
                 _item("Sources", "menu_book", "factsheets", "source"),
                 _item("Citations", "format_quote", "factsheets", "citation"),
+            ],
+        },
+        {
+            "title": "Checks",
+            "items": [
                 _item("Checks", "fact_check", "factsheets", "check"),
+                _item("Review plans", "assignment_ind", "factsheets", "reviewplan"),
+                _item("Review intervals", "event_repeat", "factsheets", "reviewinterval"),
             ],
         },
         {
@@ -71,6 +84,7 @@ def groups() -> list[dict[str, Any]]:
             "items": [
                 _item("Users", "person", "auth", "user"),
                 _item("Roles", "groups", "auth", "group"),
+                _item("Members of sheets", "badge", "factsheets", "member"),
             ],
         },
     ]

@@ -25,11 +25,14 @@ from evals.models import (
 )
 from factsheets import editing
 from factsheets.admin.base import (
+    OF_SHEET,
     AppendOnlyAdmin,
     TrackedAdmin,
     TrackedForm,
     TrackedTabularInline,
 )
+
+OF_SUITE = ("suite", admin.RelatedOnlyFieldListFilter)
 
 
 class Lines(forms.CharField):
@@ -178,7 +181,7 @@ class SuiteRequirementInline(TrackedTabularInline):
 @admin.register(Suite)
 class SuiteAdmin(TrackedAdmin):
     list_display = ["title", "slug", "sheet", "repeats", "pass_bar", "probes_in_use"]
-    list_filter = ["sheet", ("removed_at", admin.EmptyFieldListFilter)]
+    list_filter = [OF_SHEET, ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["title", "slug", "probes__key", "probes__turns"]
     list_select_related = ["sheet"]
     fields = ["title", "slug", "sheet", "repeats", "pass_bar", "why"]
@@ -209,7 +212,7 @@ class ProbeAdmin(TrackedAdmin):
     form = ProbeForm
     list_display = ["key", "suite", "category", "must", "severity", "needs", "active", "first_turn"]
     list_filter = [
-        "suite",
+        OF_SUITE,
         "category",
         "must",
         "severity",
@@ -267,7 +270,7 @@ class ProbeAdmin(TrackedAdmin):
 @admin.register(SuiteRequirement)
 class SuiteRequirementAdmin(TrackedAdmin):
     list_display = ["sheet", "suite"]
-    list_filter = ["sheet", "suite", ("removed_at", admin.EmptyFieldListFilter)]
+    list_filter = [OF_SHEET, OF_SUITE, ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["sheet__title", "suite__title"]
     list_select_related = ["sheet", "suite"]
     fields = ["sheet", "suite", "why"]
@@ -276,7 +279,7 @@ class SuiteRequirementAdmin(TrackedAdmin):
 @admin.register(QuestionSet)
 class QuestionSetAdmin(TrackedAdmin):
     list_display = ["title", "slug", "sheet"]
-    list_filter = ["sheet", ("removed_at", admin.EmptyFieldListFilter)]
+    list_filter = [OF_SHEET, ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["title", "slug", "questions__question"]
     list_select_related = ["sheet"]
     fields = ["title", "slug", "sheet", "why"]
@@ -285,7 +288,11 @@ class QuestionSetAdmin(TrackedAdmin):
 @admin.register(Question)
 class QuestionAdmin(TrackedAdmin):
     list_display = ["key", "question_set", "question", "scope"]
-    list_filter = ["question_set", "scope", ("removed_at", admin.EmptyFieldListFilter)]
+    list_filter = [
+        ("question_set", admin.RelatedOnlyFieldListFilter),
+        "scope",
+        ("removed_at", admin.EmptyFieldListFilter),
+    ]
     search_fields = ["key", "question", "expected"]
     list_select_related = ["question_set"]
     fields = [
@@ -314,7 +321,7 @@ class RunAdmin(AppendOnlyAdmin):
         "started_by_name",
         "replies",
     ]
-    list_filter = ["sheet", "outcome", "state", "is_partial", "started_at"]
+    list_filter = [OF_SHEET, "outcome", "state", "is_partial", "started_at"]
     search_fields = ["sheet__title", "rules_hash", "content_hash", "started_by_name"]
     list_select_related = ["sheet"]
     fields = [
@@ -346,6 +353,12 @@ class RunAdmin(AppendOnlyAdmin):
 @admin.register(Attempt)
 class AttemptAdmin(AppendOnlyAdmin):
     list_display = ["probe", "repeat", "run", "category", "state", "outcome", "tries", "error_type"]
-    list_filter = ["run__sheet", "outcome", "state", "category", "suite"]
+    list_filter = [
+        ("run__sheet", admin.RelatedOnlyFieldListFilter),
+        "outcome",
+        "state",
+        "category",
+        "suite",
+    ]
     search_fields = ["probe", "error", "turns__sent", "turns__received"]
     list_select_related = ["run"]

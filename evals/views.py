@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
@@ -18,33 +14,24 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evals import highlight, runs, tasks
 from evals.models import Attempt, Run
+from factsheets import access
 from factsheets.admin.base import person
 from factsheets.errors import Refused
 from factsheets.models import Sheet
 
-View = Callable[..., HttpResponse]
+
+def _sheet(request: HttpRequest, sheet_id: int, permission: str) -> Sheet:
+    """The sheet, for who has the permission on it; others are told no."""
+    sheet = get_object_or_404(Sheet.objects.present(), pk=sheet_id)
+    access.require(request.user, permission, sheet)
+    return sheet
 
 
-def staff(permission: str) -> Callable[[View], View]:
-    """For people in the admin who have the permission; others log in or are told no."""
-
-    def decorate(view: View) -> View:
-        @wraps(view)
-        def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            if not request.user.has_perm(permission):
-                raise PermissionDenied
-            return view(request, *args, **kwargs)
-
-        return admin.site.admin_view(checked)
-
-    return decorate
-
-
-@staff("evals.start_run")
+@admin.site.admin_view
 @require_POST
 def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """Start a run on the draft, or on a publication, and go back to the gate."""
-    sheet = get_object_or_404(Sheet.objects.present(), pk=sheet_id)
+    sheet = _sheet(request, sheet_id, "evals.start_run")
     number = request.POST.get("publication", "")
     if number and not (number.isdecimal() and len(number) < 10):
         messages.error(request, "Choose a publication by its number.")
@@ -67,11 +54,12 @@ def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
     return redirect("admin:sheet_gate", sheet.pk)
 
 
-@staff("evals.start_run")
+@admin.site.admin_view
 @require_POST
 def cancel(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """Ask no further probe of a run."""
     run = get_object_or_404(Run, pk=run_id)
+    access.require(request.user, "evals.start_run", run)
     try:
         runs.cancel(run.id)
     except Refused as refused:
@@ -81,12 +69,13 @@ def cancel(request: HttpRequest, run_id: UUID) -> HttpResponse:
     return redirect("admin:sheet_gate", run.sheet_id)
 
 
-@staff("evals.view_run")
+@admin.site.admin_view
 @require_safe
 def progress(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """The sheet's newest runs as a fragment; it asks for itself again while one is open."""
+    sheet = _sheet(request, sheet_id, "evals.view_run")
     newest = list(
-        Run.objects.filter(sheet_id=sheet_id)
+        Run.objects.filter(sheet=sheet)
         .defer("content", "rules_text")
         .annotate(
             done=Count("attempts", filter=Q(attempts__state=Attempt.State.DONE)),
@@ -100,7 +89,7 @@ def progress(request: HttpRequest, sheet_id: int) -> HttpResponse:
     )
     is_open = any(run.state == Run.State.RUNNING for run in newest)
     response = render(
-        request, "evals/progress.html", {"runs": newest, "is_open": is_open, "sheet_id": sheet_id}
+        request, "evals/progress.html", {"runs": newest, "is_open": is_open, "sheet": sheet}
     )
     if request.GET.get("was") == "open" and not is_open:
         # The gate above this fragment has a new answer.
@@ -109,11 +98,12 @@ def progress(request: HttpRequest, sheet_id: int) -> HttpResponse:
     return response
 
 
-@staff("evals.view_run")
+@admin.site.admin_view
 @require_safe
 def detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
     """One run: what was asked, what came back, and the words that decided."""
     run = get_object_or_404(Run.objects.select_related("sheet"), pk=run_id)
+    access.require(request.user, "evals.view_run", run)
     attempts = list(
         run.attempts.prefetch_related("turns", "verdicts", "spends").order_by(
             "position", "repeat", "id"

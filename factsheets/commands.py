@@ -96,12 +96,12 @@ def sheet_named(slug: str) -> Sheet:
     return sheet
 
 
-def person_named(username: str, *permissions: str) -> User:
-    """An active user with every permission that the admin would ask for."""
+def person_named(username: str, *permissions: str, on: Sheet | None = None) -> User:
+    """An active user with every permission that the admin would ask for, on a sheet or on all."""
     user = User.objects.filter(username=username, is_active=True).first()
     if user is None:
         raise UsageRefused(f"There is no active user {username!r}; name one with --by.")
-    missing = [name for name in permissions if not user.has_perm(name)]
+    missing = [name for name in permissions if not user.has_perm(name, on)]
     if missing:
         raise UsageRefused(
             f"{username} may not do this: the permission {missing[0]} is missing; "

@@ -22,6 +22,7 @@ _SEE = tuple(
         "check",
         "citation",
         "gatepolicy",
+        "member",
         "outbox",
         "publication",
         "publicationevent",
@@ -68,7 +69,6 @@ FACTSHEETS: Mapping[str, Sequence[str]] = {
     MAINTAINER: (
         *_SEE,
         "add_check",
-        "view_member",
         *_keep("sheet", "gatepolicy", "reviewinterval", "reviewplan"),
         "describe_sheet",
         "rename_sheet",

@@ -75,6 +75,7 @@ FOR_EVALS = CORE | {
     "factsheets.roles",
     "factsheets.checks",
     "factsheets.commands",
+    "factsheets.access",
     "factsheets.admin.base",
 }
 

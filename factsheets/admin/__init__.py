@@ -1,5 +1,5 @@
 """The editors' pages. They translate; they decide nothing."""
 
-from factsheets.admin import accounts, publications, rules, sheets
+from factsheets.admin import accounts, members, publications, reviewing, rules, sheets
 
-__all__ = ["accounts", "publications", "rules", "sheets"]
+__all__ = ["accounts", "members", "publications", "reviewing", "rules", "sheets"]

@@ -17,9 +17,9 @@ from simple_history.admin import SimpleHistoryAdmin
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from factsheets import canonical, editing
+from factsheets import access, canonical, editing
 from factsheets.errors import Refused
-from factsheets.models import TrackedModel
+from factsheets.models import Sheet, TrackedModel
 from factsheets.models.tracking import change_set
 
 
@@ -29,6 +29,9 @@ def person(request: HttpRequest) -> User:
         raise PermissionDenied
     return request.user
 
+
+#: A list filter by sheet that names only the sheets whose rows the person may see.
+OF_SHEET = ("sheet", admin.RelatedOnlyFieldListFilter)
 
 WHY_MISSING = "Say in a few words why you change this."
 
@@ -106,7 +109,66 @@ class KeepsRows(BaseInlineFormSet):  # type: ignore[type-arg]
         return None
 
 
-class PresentRows:
+class AsksEachSheet:
+    """Permissions hold on the sheets that use a row. Asked without a row: on any sheet at all.
+
+    What a page adds or changes is asked about once more as it was saved.
+    """
+
+    opts: Any
+    model: type[Model]
+
+    def may(self, request: HttpRequest, verb: str, row: Model | None = None) -> bool:
+        """Whether who asks may do that to a row (of an inline: to rows of that parent)."""
+        permission = self.permission(verb)
+        if row is None or row._state.adding:
+            return access.somewhere(request.user, permission)
+        return bool(request.user.has_perm(permission, row))
+
+    def permission(self, verb: str) -> str:
+        return f"{self.opts.app_label}.{verb}_{self.opts.model_name}"
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self.may(request, "view", obj) or self.may(request, "change", obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self.may(request, "change", obj)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self.may(request, "add", obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request)  # type: ignore[misc]
+        return access.visible(request.user, rows)
+
+    def _get_obj_does_not_exist_redirect(
+        self, request: HttpRequest, opts: Any, object_id: str
+    ) -> HttpResponse:
+        """A row of other sheets is not there for the person; who may see no row at all is told so."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        answer: HttpResponse = super()._get_obj_does_not_exist_redirect(  # type: ignore[misc]
+            request, opts, object_id
+        )
+        return answer
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Offer what the person may choose, and nothing of other sheets."""
+        related = db_field.remote_field.model
+        if issubclass(related, Sheet):
+            kwargs.setdefault("queryset", access.sheets(request.user, self.permission("add")))
+        elif issubclass(related, TrackedModel):
+            kwargs.setdefault("queryset", access.visible(request.user, related.objects.present()))
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
+
+
+class PresentRows(AsksEachSheet):
     """Inlines show what is in use."""
 
     form = ComparedForm
@@ -114,8 +176,7 @@ class PresentRows:
     extra = 0
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows: QuerySet[Any] = super().get_queryset(request)  # type: ignore[misc]
-        return rows.filter(removed_at__isnull=True)
+        return super().get_queryset(request).filter(removed_at__isnull=True)
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         formset = super().get_formset(request, obj, **kwargs)  # type: ignore[misc]
@@ -125,7 +186,7 @@ class PresentRows:
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # Taking a row out of use is a change of it, and asks for that permission.
-        return bool(self.has_change_permission(request, obj))  # type: ignore[attr-defined]
+        return self.has_change_permission(request, obj)
 
 
 class TrackedStackedInline(PresentRows, StackedInline):  # type: ignore[misc]
@@ -170,7 +231,7 @@ class ReadOnlyHistory(SimpleHistoryAdmin):  # type: ignore[misc]
         return True
 
 
-class TrackedAdmin(ReadOnlyHistory, ModelAdmin):  # type: ignore[misc]
+class TrackedAdmin(AsksEachSheet, ReadOnlyHistory, ModelAdmin):  # type: ignore[misc]
     """A page that edits tracked rows: every save is one change set with who and why."""
 
     form = TrackedForm
@@ -218,13 +279,28 @@ class TrackedAdmin(ReadOnlyHistory, ModelAdmin):  # type: ignore[misc]
             return HttpResponseRedirect(request.get_full_path())
         return response
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """The last look, in the transaction of the save: is it still on the person's own sheets?"""
+        super().save_related(request, form, formsets, change)
+        if form.has_changed():
+            access.require(
+                request.user, self.permission("change" if change else "add"), form.instance
+            )
+        for formset in formsets:
+            model = formset.model._meta
+            for inline in formset.forms:
+                if inline.has_changed() and inline.instance.pk:
+                    access.require(
+                        request.user,
+                        f"{model.app_label}.change_{model.model_name}",
+                        inline.instance,
+                    )
 
     @admin.action(description="Take out of use", permissions=["change"])
     def remove_selected(self, request: HttpRequest, rows: QuerySet[TrackedModel]) -> None:
         with change_set(by=person(request), reason="Taken out of use.", now=timezone.now()) as now:
             for row in rows:
+                access.require(request.user, self.permission("change"), row)
                 editing.remove(row, by=now.by, reason=now.reason, now=now.at)
         messages.success(request, "Taken out of use; restore them here if you need them again.")
 
@@ -234,20 +310,18 @@ class TrackedAdmin(ReadOnlyHistory, ModelAdmin):  # type: ignore[misc]
             by=person(request), reason="Taken into use again.", now=timezone.now()
         ) as now:
             for row in rows:
+                access.require(request.user, self.permission("change"), row)
                 editing.restore(row, by=now.by, reason=now.reason, now=now.at)
         messages.success(request, "Taken into use again.")
 
 
-class AppendOnlyAdmin(ModelAdmin):  # type: ignore[misc]
+class AppendOnlyAdmin(AsksEachSheet, ModelAdmin):  # type: ignore[misc]
     """Rows that are written once: everyone may look at most."""
 
     actions: ClassVar[Any] = None
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

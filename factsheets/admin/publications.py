@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.utils.html import format_html
 
-from factsheets.admin.base import AppendOnlyAdmin
+from factsheets.admin.base import OF_SHEET, AppendOnlyAdmin
 from factsheets.models import (
     ChangeSet,
     Check,
@@ -20,7 +20,7 @@ from factsheets.models import (
 @admin.register(Publication)
 class PublicationAdmin(AppendOnlyAdmin):
     list_display = ["__str__", "sheet", "published_at", "published_by_name", "reason", "restores"]
-    list_filter = ["sheet", "published_at"]
+    list_filter = [OF_SHEET, "published_at"]
     search_fields = ["sheet__title", "slug", "reason", "content_hash", "rules_hash"]
     list_select_related = ["sheet"]
     ordering = ["-published_at", "-id"]
@@ -72,7 +72,7 @@ class PublicationEventAdmin(AppendOnlyAdmin):
         "by_name",
         "reason",
     ]
-    list_filter = ["sheet", "kind", "at"]
+    list_filter = [OF_SHEET, "kind", "at"]
     search_fields = ["sheet__title", "reason", "by_name"]
     list_select_related = ["sheet", "from_publication", "to_publication"]
     ordering = ["-at", "-id"]
@@ -82,7 +82,12 @@ class PublicationEventAdmin(AppendOnlyAdmin):
 @admin.register(Check)
 class CheckAdmin(AppendOnlyAdmin):
     list_display = ["section", "checked_on", "outcome", "method", "checked_by_name"]
-    list_filter = ["section__sheet", "outcome", "method", "checked_on"]
+    list_filter = [
+        ("section__sheet", admin.RelatedOnlyFieldListFilter),
+        "outcome",
+        "method",
+        "checked_on",
+    ]
     search_fields = ["section__heading", "note", "checked_by_name"]
     list_select_related = ["section"]
     ordering = ["-checked_on", "-id"]
@@ -110,5 +115,5 @@ class ChangeSetAdmin(AppendOnlyAdmin):
 @admin.register(Outbox)
 class OutboxAdmin(AppendOnlyAdmin):
     list_display = ["created_at", "topic", "sheet"]
-    list_filter = ["topic", "sheet"]
+    list_filter = ["topic", OF_SHEET]
     list_select_related = ["sheet"]

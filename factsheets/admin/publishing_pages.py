@@ -7,14 +7,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from factsheets import canonical, gate, publishing
+from factsheets import access, canonical, gate, publishing
 from factsheets.admin.base import person
 from factsheets.errors import Refused
 from factsheets.models import Publication, Sheet
@@ -187,11 +186,11 @@ def to_gate(sheet_id: int) -> HttpResponseRedirect:
 
 
 def _sheet(request: HttpRequest, sheet_id: int, permission: str) -> Sheet:
-    if not request.user.has_perm(f"factsheets.{permission}"):
-        raise PermissionDenied
-    return get_object_or_404(
+    sheet = get_object_or_404(
         Sheet.objects.present().select_related("bot", "state__live_publication"), pk=sheet_id
     )
+    access.require(request.user, f"factsheets.{permission}", sheet)
+    return sheet
 
 
 def _page(

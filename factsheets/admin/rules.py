@@ -9,8 +9,10 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 
 from factsheets import editing
-from factsheets.admin.base import TrackedAdmin, TrackedTabularInline
+from factsheets.admin.base import OF_SHEET, TrackedAdmin, TrackedTabularInline
 from factsheets.models import BotProfile, Rule, RuleSet, SheetRuleSet
+
+OF_RULESET = ("ruleset", admin.RelatedOnlyFieldListFilter)
 
 
 class SheetRuleSetInline(TrackedTabularInline):
@@ -43,7 +45,7 @@ class SheetRuleSetAdmin(TrackedAdmin):
     """For finding which sheets use which sets, also those that no longer do."""
 
     list_display = ["sheet", "ruleset", "position"]
-    list_filter = ["sheet", "ruleset", ("removed_at", admin.EmptyFieldListFilter)]
+    list_filter = [OF_SHEET, OF_RULESET, ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["sheet__title", "ruleset__title"]
     list_select_related = ["sheet", "ruleset"]
     fields = ["sheet", "ruleset", "position", "why"]
@@ -53,7 +55,7 @@ class SheetRuleSetAdmin(TrackedAdmin):
     ) -> list[str]:
         return ["sheet", "ruleset"]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
 
@@ -61,7 +63,7 @@ class SheetRuleSetAdmin(TrackedAdmin):
 class RuleAdmin(TrackedAdmin):
     list_display = ["key", "kind", "ruleset", "position", "enabled", "text"]
     list_filter = [
-        "ruleset",
+        OF_RULESET,
         ("ruleset__sheet_links__sheet", admin.RelatedOnlyFieldListFilter),
         "kind",
         "enabled",

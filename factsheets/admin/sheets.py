@@ -15,9 +15,9 @@ from django.utils.html import format_html, format_html_join
 from unfold.decorators import action
 from unfold.widgets import UnfoldAdminSelectMultipleWidget
 
-from factsheets import editing, gate
+from factsheets import access, editing, gate
 from factsheets.admin import publishing_pages
-from factsheets.admin.base import TrackedAdmin, TrackedForm, TrackedStackedInline, person
+from factsheets.admin.base import OF_SHEET, TrackedAdmin, TrackedForm, TrackedStackedInline, person
 from factsheets.errors import Refused
 from factsheets.models import Citation, GatePolicy, Section, Sheet, Source
 
@@ -65,7 +65,7 @@ class SheetAdmin(TrackedAdmin):
         closed = [
             field
             for field, permission in _FIELD_PERMISSIONS.items()
-            if obj is not None and not request.user.has_perm(permission)
+            if obj is not None and not request.user.has_perm(permission, obj)
         ]
         return [*closed, "delivery"]
 
@@ -129,10 +129,15 @@ class SheetAdmin(TrackedAdmin):
         self._each(request, rows, editing.unarchive_sheet, "Taken out of the archive.")
 
     def has_archive_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("factsheets.archive_sheet")
+        return access.somewhere(request.user, "factsheets.archive_sheet")
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # A new sheet is on nobody's list of sheets yet.
+        return request.user.has_perm("factsheets.add_sheet")
 
     def _each(self, request: HttpRequest, rows: Any, act: Any, reason: str) -> None:
         for sheet in rows:
+            access.require(request.user, "factsheets.archive_sheet", sheet)
             try:
                 act(sheet, by=person(request), reason=reason, now=timezone.now())
             except Refused as refused:
@@ -183,7 +188,7 @@ class CitationAdmin(TrackedAdmin):
 
     list_display = ["source", "section", "locator", "role", "required"]
     list_filter = [
-        "section__sheet",
+        ("section__sheet", admin.RelatedOnlyFieldListFilter),
         "role",
         "required",
         ("removed_at", admin.EmptyFieldListFilter),
@@ -205,14 +210,14 @@ class CitationAdmin(TrackedAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Citation | None = None) -> list[str]:
         return ["section", "source"]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
 
 @admin.register(Section)
 class SectionAdmin(TrackedAdmin):
     list_display = ["heading", "sheet", "position", "included", "sources_cited", "last_check"]
-    list_filter = ["sheet", "included", ("removed_at", admin.EmptyFieldListFilter)]
+    list_filter = [OF_SHEET, "included", ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["heading", "key", "question", "body", "note"]
     list_select_related = ["sheet"]
     ordering = ["sheet__title", "position", "id"]

@@ -30,7 +30,7 @@ class Command(SheetCommand):
     def act(self, **options: Any) -> int:
         folder = exchange.read_folder(options["folder"])
         by = (
-            person_named(options["by"], *_permissions(folder))
+            person_named(options["by"], *_permissions(folder), on=find_sheet(folder.slug))
             if options["by"] is not None
             else import_account()
         )
@@ -61,6 +61,8 @@ def _permissions(folder: exchange.Folder) -> list[str]:
         needed += ["factsheets.change_citation", "factsheets.change_sheet"]
         if find_sheet(folder.slug) is None:
             needed.append("factsheets.add_sheet")
+        if any(section.checked_on for section in folder.sheet.sections):
+            needed.append("factsheets.add_check")
     if folder.rules:
         needed.append("factsheets.change_rule")
     if folder.suites:

@@ -55,7 +55,7 @@ class Command(SheetCommand):
             raise UsageRefused(f"{options['junit']} cannot be written: its folder is not there.")
         sheet = sheet_named(options["slug"])
         by = (
-            person_named(options["by"], "evals.start_run")
+            person_named(options["by"], "evals.start_run", on=sheet)
             if options["by"] is not None
             else import_account()
         )

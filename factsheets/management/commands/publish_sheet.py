@@ -25,7 +25,7 @@ class Command(SheetCommand):
 
     def act(self, **options: Any) -> int:
         sheet = sheet_named(options["slug"])
-        by = person_named(options["by"], "factsheets.publish_sheet")
+        by = person_named(options["by"], "factsheets.publish_sheet", on=sheet)
         view = publishing.look(sheet, now=timezone.now())
         publication = publishing.publish(
             sheet_id=sheet.pk,

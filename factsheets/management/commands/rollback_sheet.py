@@ -29,7 +29,7 @@ class Command(SheetCommand):
             sheet_id=sheet.pk,
             to_number=options["to"],
             seen_live_number=live.number if live else None,
-            by=person_named(options["by"], "factsheets.rollback_sheet"),
+            by=person_named(options["by"], "factsheets.rollback_sheet", on=sheet),
             reason=options["reason"],
             now=timezone.now(),
         )

@@ -25,7 +25,7 @@ class Command(SheetCommand):
         sheet = sheet_named(options["slug"])
         publishing.withdraw(
             sheet_id=sheet.pk,
-            by=person_named(options["by"], "factsheets.withdraw_sheet"),
+            by=person_named(options["by"], "factsheets.withdraw_sheet", on=sheet),
             reason=options["reason"],
             now=timezone.now(),
         )

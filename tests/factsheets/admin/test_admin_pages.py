@@ -27,9 +27,12 @@ from factsheets.models import (
     Check,
     Citation,
     GatePolicy,
+    Member,
     Outbox,
     Publication,
     PublicationEvent,
+    ReviewInterval,
+    ReviewPlan,
     Rule,
     RuleSet,
     Section,
@@ -65,7 +68,7 @@ MAY_ADD: dict[str, set[type[Model]]] = {
         Question,
     },
     roles.PUBLISHER: set(),
-    roles.MAINTAINER: {Sheet, GatePolicy},
+    roles.MAINTAINER: {Sheet, GatePolicy, ReviewInterval, ReviewPlan},
 }
 #: A word that a search of each list finds in what the fixture made.
 FOUND_BY: dict[type[Model], str] = {
@@ -83,6 +86,8 @@ FOUND_BY: dict[type[Model], str] = {
     Section: "closes at five",
     Source: "leaflet",
     Citation: "leaflet",
+    Member: "keeper",
+    ReviewPlan: "castle",
     SheetRuleSet: "castle",
     Suite: "castle open in the morning",
     Probe: "castle open in the morning",
@@ -98,7 +103,10 @@ FOUND_BY: dict[type[Model], str] = {
 def castle() -> Sheet:
     """A row of every kind that has a page."""
     sheet = factories.published_sheet("castle")
-    factories.person("keeper", roles.RULE_KEEPER)
+    keeper = factories.person("keeper", roles.RULE_KEEPER)
+    factories.save(Member(sheet=sheet, user=keeper, role=Member.Role.EDITOR))
+    factories.save(ReviewInterval(kind=Source.Kind.NEWS, interval="1 month"))
+    factories.save(ReviewPlan(sheet=sheet, owner=keeper, interval="6 months"))
     questions = QuestionSet(slug="castle-questions", title="Castle questions", sheet=sheet)
     factories.save(questions)
     factories.save(

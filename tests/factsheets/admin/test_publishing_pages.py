@@ -877,8 +877,8 @@ def test_a_run_on_a_publication_that_is_not_there_is_refused(
 # ---- what it costs ----
 
 #: Session and account are two of each page's.
-GATE_QUERIES = 23
-RUN_QUERIES = 9
+GATE_QUERIES = 24
+RUN_QUERIES = 10
 PUBLISH_QUERIES = 23
 #: PostgreSQL is asked once more, for the lock under which a picture is taken.
 LOCK_QUERIES = {"sqlite": 0, "postgresql": 1}
