@@ -43,6 +43,12 @@ def groups() -> list[dict[str, Any]]:
         {
             "title": "Checks",
             "items": [
+                {
+                    "title": "What wants checking",
+                    "icon": "pending_actions",
+                    "link": reverse_lazy("admin:stale_report"),
+                    "permission": _may("factsheets.view_sheet"),
+                },
                 _item("Checks", "fact_check", "factsheets", "check"),
                 _item("Review plans", "assignment_ind", "factsheets", "reviewplan"),
                 _item("Review intervals", "event_repeat", "factsheets", "reviewinterval"),

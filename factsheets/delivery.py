@@ -67,6 +67,21 @@ def numbered(slug: str, number: int) -> Delivered:
     return _of(slug, lambda sheet: _delivered(_numbered(sheet, number), sheet.slug))
 
 
+def as_of(slug: str, moment: datetime) -> Delivered:
+    """What bots got at a moment. One that was withdrawn while live stays withdrawn."""
+    return _of(slug, lambda sheet: _delivered(_as_of(sheet, moment), sheet.slug))
+
+
+def event_at(sheet: Sheet, moment: datetime) -> PublicationEvent | None:
+    """The event that decided what was live at a moment; None before the first."""
+    return (
+        sheet.events.filter(at__lte=moment)
+        .select_related("to_publication", "from_publication")
+        .order_by("-id")
+        .first()
+    )
+
+
 def evidence(slug: str, number: int) -> bytes:
     """The summary of the run that opened a publication's gate, without its person."""
     return _of(slug, lambda sheet: bytes(_numbered(sheet, number).evidence))
@@ -147,6 +162,16 @@ def _numbered(sheet: Sheet, number: int) -> Publication:
     if event is not None:
         raise Withdrawn(f"Publication {number} of {sheet.slug}", event.at)
     return publication
+
+
+def _as_of(sheet: Sheet, moment: datetime) -> Publication:
+    _live(sheet)
+    event = event_at(sheet, moment)
+    if event is None or event.to_publication is None:
+        raise NotFound(
+            f"Nothing of {sheet.slug} was live at that moment; look at its list of publications."
+        )
+    return _numbered(sheet, event.to_publication.number)
 
 
 def _listed(sheet: Sheet) -> list[dict[str, object]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.db.models import OuterRef, Subquery
 
 from factsheets import canonical
 from factsheets.models import (
@@ -16,10 +19,12 @@ from factsheets.models import (
     Citation,
     Publication,
     Rule,
+    RuleSet,
     Section,
     Sheet,
     SheetRuleSet,
     Source,
+    TrackedModel,
 )
 from factsheets.snapshot import (
     BotSnapshot,
@@ -40,15 +45,79 @@ def snapshot_now(sheet: Sheet) -> SheetSnapshot:
     """
     # Sort by id too: positions may repeat while an editor reorders.
     sections = list(sheet.sections.present().order_by("position", "id"))
-    citations: dict[int, list[CitationSnapshot]] = defaultdict(list)
-    for citation in (
+    citations = (
         Citation.objects.present()
         .filter(section__sheet=sheet)
         .select_related("source")
         .order_by("position", "id")
-    ):
-        citations[citation.section_id].append(_citation(citation))
-    checks = latest_checks(sections)
+    )
+    return _snapshot(
+        sheet,
+        sheet.bot,
+        sections,
+        [(c, c.source) for c in citations],
+        latest_checks({section.pk: section.key for section in sections}),
+        _rules(sheet),
+    )
+
+
+def snapshot_as_of(sheet: Sheet, moment: datetime) -> SheetSnapshot | None:
+    """The sheet's record as it was drafted at a moment, in a fixed number of queries.
+
+    Whole: a save bears one moment for all that it touched, so it is seen with
+    everything or not at all. Sources, rules, bot and checks are those of the
+    moment too. None for a moment before there was a sheet.
+    """
+    then = {row.id: row for row in _then(Sheet, moment, pk=sheet.pk)}.get(sheet.pk)
+    if then is None:
+        return None
+    bot = _then(BotProfile, moment, pk=then.bot_id)[0]
+    sections = sorted(_then(Section, moment, sheet=sheet), key=_place)
+    cited = sorted(_then(Citation, moment, section__sheet=sheet), key=_place)
+    sources = {row.id: row for row in _then(Source, moment, pk__in={c.source_id for c in cited})}
+    return _snapshot(
+        then,
+        bot,
+        sections,
+        [(c, sources[c.source_id]) for c in cited if c.source_id in sources],
+        latest_checks({row.id: row.key for row in sections}, moment),
+        _rules_as_of(sheet, moment),
+    )
+
+
+def _place(row: Any) -> tuple[int, int]:
+    return row.position, row.id
+
+
+def _then(model: type[TrackedModel], moment: datetime, **of: Any) -> list[Any]:
+    """What rows were at a moment: the newest history entry of each, of those in use then."""
+    entries = model.history.filter(history_date__lte=moment)
+    newest = (
+        entries.filter(id=OuterRef("pk"))
+        # Two entries may bear one date; the later id is the newer.
+        .order_by("-history_date", "-history_id")
+        .values("history_id")[:1]
+    )
+    rows = model._base_manager.filter(**of).annotate(newest=Subquery(newest))
+    return list(
+        model.history.filter(
+            history_id__in=rows.values("newest"), removed_at__isnull=True
+        ).order_by("id")
+    )
+
+
+def _snapshot(
+    sheet: Any,
+    bot: Any,
+    sections: Sequence[Any],
+    cited: Iterable[tuple[Any, Any]],
+    checks: Mapping[str, CheckSnapshot | None],
+    rules: tuple[RuleSnapshot, ...],
+) -> SheetSnapshot:
+    """One picture of rows, present or past: both have the same fields."""
+    citations: dict[int, list[CitationSnapshot]] = defaultdict(list)
+    for citation, source in cited:
+        citations[citation.section_id].append(_citation(citation, source))
     return SheetSnapshot(
         slug=sheet.slug,
         title=sheet.title,
@@ -57,7 +126,7 @@ def snapshot_now(sheet: Sheet) -> SheetSnapshot:
         visibility=sheet.visibility,
         delivery=sheet.delivery,
         probe_scope=sheet.probe_scope,
-        bot=bot_snapshot(sheet.bot),
+        bot=bot_snapshot(bot),
         sections=tuple(
             SectionSnapshot(
                 key=section.key,
@@ -66,12 +135,12 @@ def snapshot_now(sheet: Sheet) -> SheetSnapshot:
                 body=section.body,
                 included=section.included,
                 note=section.note,
-                citations=tuple(citations[section.pk]),
+                citations=tuple(citations[section.id]),
                 check=checks.get(section.key),
             )
             for section in sections
         ),
-        rules=_rules(sheet),
+        rules=rules,
     )
 
 
@@ -84,19 +153,28 @@ def candidate_of(publication: Publication) -> canonical.Candidate:
     """What publishing a past publication's text and rules again would release, with today's bot."""
     sheet = publication.sheet
     past = canonical.read_record(bytes(publication.record))
-    checks = latest_checks(list(sheet.sections.order_by("position", "id")))
+    checks = latest_checks(dict(sheet.sections.values_list("pk", "key")))
     present = canonical.with_checks(past, checks, bot_snapshot(sheet.bot))
     # Served under the name that the sheet has now, whatever it was called then.
     return canonical.candidate(sheet.pk, replace(present, slug=sheet.slug))
 
 
-def latest_checks(sections: Iterable[Section]) -> dict[str, CheckSnapshot | None]:
-    """The newest check of each section that none supersedes, by the section's key."""
-    keys = {section.pk: section.key for section in sections}
+def latest_checks(
+    keys: Mapping[int, str], moment: datetime | None = None
+) -> dict[str, CheckSnapshot | None]:
+    """The newest check of each section that none supersedes, now or at a moment.
+
+    `keys`: each section's key by its primary key; the answer is by the key.
+    """
+    checks = Check.objects.filter(section__in=keys)
+    if moment is None:
+        checks = checks.filter(superseded_by__isnull=True)
+    else:
+        checks = checks.filter(recorded_at__lte=moment).exclude(
+            superseded_by__recorded_at__lte=moment
+        )
     latest: dict[str, CheckSnapshot | None] = {}
-    for check in Check.objects.filter(section__in=keys, superseded_by__isnull=True).order_by(
-        "checked_on", "recorded_at", "id"
-    ):
+    for check in checks.order_by("checked_on", "recorded_at", "id"):
         latest[keys[check.section_id]] = CheckSnapshot(
             text_hash=check.text_hash,
             checked_on=check.checked_on,
@@ -108,8 +186,8 @@ def latest_checks(sections: Iterable[Section]) -> dict[str, CheckSnapshot | None
     return latest
 
 
-def bot_snapshot(bot: BotProfile) -> BotSnapshot:
-    """The bot with the address it really calls: of the installation, never of a row.
+def bot_snapshot(bot: Any) -> BotSnapshot:
+    """A bot, present or past, with the address it really calls: of the installation, never of a row.
 
     An address that an editor could type would be a way to send the key elsewhere.
     """
@@ -152,9 +230,24 @@ def _rules(sheet: Sheet) -> tuple[RuleSnapshot, ...]:
     )
 
 
-def _citation(citation: Citation) -> CitationSnapshot:
+def _rules_as_of(sheet: Sheet, moment: datetime) -> tuple[RuleSnapshot, ...]:
+    links = _then(SheetRuleSet, moment, sheet=sheet)
+    sets = {row.id: row for row in _then(RuleSet, moment, pk__in={li.ruleset_id for li in links})}
+    in_use = sorted(
+        (link for link in links if link.ruleset_id in sets),
+        key=lambda link: (not sets[link.ruleset_id].shared, link.position, link.id),
+    )
+    order = {link.ruleset_id: place for place, link in enumerate(in_use)}
+    rules = _then(Rule, moment, ruleset__in=order)
+    return tuple(
+        RuleSnapshot(sets[rule.ruleset_id].slug, rule.key, rule.kind, rule.text, rule.enabled)
+        for rule in sorted(rules, key=lambda rule: (order[rule.ruleset_id], *_place(rule)))
+    )
+
+
+def _citation(citation: Any, source: Any) -> CitationSnapshot:
     return CitationSnapshot(
-        source=source_snapshot(citation.source),
+        source=source_snapshot(source),
         locator=citation.locator,
         claims=citation.claims,
         quote=citation.quote,
@@ -163,8 +256,8 @@ def _citation(citation: Citation) -> CitationSnapshot:
     )
 
 
-def source_snapshot(source: Source) -> SourceSnapshot:
-    """One source as the record keeps it."""
+def source_snapshot(source: Any) -> SourceSnapshot:
+    """One source, present or past, as the record keeps it."""
     return SourceSnapshot(
         key=source.key,
         kind=source.kind,

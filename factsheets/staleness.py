@@ -197,6 +197,13 @@ def covered_on(facts: SectionFacts, *, text_hash: str) -> date | None:
     return min((look.seen_on for look in looks if look.seen_on), default=None)
 
 
+def next_due_on(facts: SectionFacts, *, checked_on: date) -> date | None:
+    """The last good day after a check of every citation on that day."""
+    cited = facts.citations or (None,)
+    looks = [_Look("", each.kind if each is not None else "", checked_on, True) for each in cited]
+    return _due_on(facts.plan, looks)
+
+
 def due_soon_days(interval_days: int) -> int:
     """How many days before its last good day a check is due soon: a sixth, from 3 to 30."""
     return min(30, max(3, interval_days // 6))

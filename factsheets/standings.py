@@ -35,14 +35,23 @@ def of_snapshot(sheet: Sheet, snapshot: SheetSnapshot, *, today: date) -> dict[s
     }
 
 
+def of_sections(sections: Collection[Section], *, today: date) -> dict[int, Standing]:
+    """Sections as drafted, by primary key."""
+    known = facts({section.pk: section.sheet_id for section in sections})
+    return {
+        section.pk: staleness.standing(
+            known[section.pk],
+            text_hash=canonical.text_hash(section.heading, section.body),
+            today=today,
+            is_retired=not section.included or section.removed_at is not None,
+        )
+        for section in sections
+    }
+
+
 def of_section(section: Section, *, today: date) -> Standing:
     """One section as drafted."""
-    return staleness.standing(
-        facts({section.pk: section.sheet_id})[section.pk],
-        text_hash=canonical.text_hash(section.heading, section.body),
-        today=today,
-        is_retired=not section.included or section.removed_at is not None,
-    )
+    return of_sections([section], today=today)[section.pk]
 
 
 def facts(sections: Mapping[int, int]) -> dict[int, SectionFacts]:

@@ -9,9 +9,10 @@ import regex
 from evals.graders.base import Check, GradedReply, Span, Transcript, Verdict
 from evals.graders.contains import ContainsAny, NotContains
 from evals.graders.leaks import NoLeak
-from evals.graders.matching import PATTERN, compiled, needle
+from evals.graders.matching import PATTERN, compiled
 from evals.graders.refusals import Answers, Refuses
 from factsheets.errors import Refused
+from factsheets.folding import needle
 
 __all__ = [
     "TYPES",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from evals.graders.base import Span, Transcript, Verdict, no_reply, quoted
-from evals.graders.matching import find, fold
+from evals.graders.matching import find
+from factsheets.folding import fold
 
 Match = Literal["word", "anywhere"]
 

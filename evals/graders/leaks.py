@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from evals.graders.base import Span, Transcript, Verdict, no_reply
-from evals.graders.matching import fold
+from factsheets.folding import fold
 
 WORDS_IN_A_ROW = 8
 

@@ -2,74 +2,16 @@
 
 from __future__ import annotations
 
-import unicodedata
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 
 import regex
+
+from factsheets.folding import Folded, places
 
 #: Seconds for one search; a pattern that takes longer is broken, and the check ungraded.
 PATTERN_SECONDS = 1.0
 
 PATTERN = "re:"
-
-_ALIKE = str.maketrans(
-    {
-        **dict.fromkeys("‘’‚‛′ʼ", "'"),
-        **dict.fromkeys("“”„‟″", '"'),
-        **dict.fromkeys("‐‑‒–—―−", "-"),
-        # No reader sees these; a word is the same with them and without.
-        **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"),
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Folded:
-    """A text without differences that no reader sees, and where each character came from."""
-
-    text: str
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
-
-    def original(self, start: int, end: int) -> tuple[int, int]:
-        """The stretch of the original that a stretch of the folded text stands for."""
-        return self.starts[start], self.ends[end - 1]
-
-
-@lru_cache(maxsize=128)
-def fold(text: str) -> Folded:
-    """Fold case, curly quotes, dashes, white space and compatibility forms alike."""
-    characters: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    position = 0
-    while position < len(text):
-        end = position + 1
-        # However a line was broken, it is one blank.
-        belongs = str.isspace if text[position].isspace() else _belongs_to_the_letter_before
-        while end < len(text) and belongs(text[end]):
-            end += 1
-        piece = " " if text[position:end].isspace() else text[position:end].translate(_ALIKE)
-        for character in unicodedata.normalize(
-            "NFKC", unicodedata.normalize("NFKC", piece).casefold()
-        ).translate(_ALIKE):
-            characters.append(character)
-            starts.append(position)
-            ends.append(end)
-        position = end
-    return Folded("".join(characters), tuple(starts), tuple(ends))
-
-
-def _belongs_to_the_letter_before(character: str) -> bool:
-    """Accents, and the vowels and finals of Korean syllables, whose combining class is 0."""
-    return unicodedata.combining(character) != 0 or "\u1160" <= character <= "\u11ff"
-
-
-@cache
-def needle(value: str) -> str:
-    """A value as it is looked for. Values are few and asked for at every attempt."""
-    return fold(value).text
 
 
 def find(value: str, reply: str, folded: Folded, *, anywhere: bool) -> tuple[int, int] | None:
@@ -82,29 +24,10 @@ def find(value: str, reply: str, folded: Folded, *, anywhere: bool) -> tuple[int
     if value.startswith(PATTERN):
         match = compiled(value).search(reply, timeout=PATTERN_SECONDS)
         return match.span() if match else None
-    wanted = needle(value)
-    start = folded.text.find(wanted)
-    while start >= 0:
-        end = start + len(wanted)
-        if anywhere or _on_boundaries(folded.text, start, end):
-            return folded.original(start, end)
-        start = folded.text.find(wanted, start + 1)
-    return None
+    return next(places(value, folded, anywhere=anywhere), None)
 
 
 @cache
 def compiled(value: str) -> regex.Pattern[str]:
     """The pattern after `re:`, without regard to case, line by line. Raises regex.error."""
     return regex.compile(value.removeprefix(PATTERN), regex.IGNORECASE | regex.MULTILINE)
-
-
-def _on_boundaries(text: str, start: int, end: int) -> bool:
-    def joins(left: int, right: int) -> bool:
-        inside = left >= 0 and right < len(text)
-        return inside and _is_word(text[left]) and _is_word(text[right])
-
-    return not joins(start - 1, start) and not joins(end - 1, end)
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"

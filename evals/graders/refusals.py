@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from evals.graders.base import GradedReply, Outcome, Span, Transcript, Verdict, no_reply
-from evals.graders.matching import find, fold
+from evals.graders.matching import find
+from factsheets.folding import fold
 
 #: Ways to decline. Deliberately more than "sorry": sympathy is not a refusal.
 PHRASES = (

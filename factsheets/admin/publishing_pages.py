@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from factsheets import access, canonical, gate, publishing
+from factsheets import canonical, gate, publishing
 from factsheets.admin.base import person
+from factsheets.admin.pages import number, page, sheet_for
 from factsheets.errors import Refused
 from factsheets.models import Publication, Sheet
 
@@ -27,6 +28,7 @@ _PLACES: Mapping[gate.Place, Callable[[Sheet], str]] = {
     "sections": lambda sheet: (
         reverse("admin:factsheets_section_changelist") + f"?sheet__id__exact={sheet.pk}"
     ),
+    "checks": lambda sheet: f"{reverse('admin:stale_report')}?sheet={sheet.slug}",
     "sheet": lambda sheet: reverse("admin:factsheets_sheet_change", args=[sheet.pk]),
     "bot": lambda sheet: reverse("admin:factsheets_botprofile_change", args=[sheet.bot_id]),
     # Pages of the probes' app, by the names of their addresses.
@@ -50,14 +52,14 @@ class ReasonForm(forms.Form):
 @require_safe
 def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """The gate, the probes and what is live, on one page."""
-    sheet = _sheet(request, sheet_id, "view_sheet")
+    sheet = sheet_for(request, sheet_id, "view_sheet")
     view = publishing.look(sheet, now=timezone.now())
     sections = dict(sheet.sections.values_list("key", "pk"))
     last = sheet.events.order_by("-id").first()
-    return _page(
+    return page(
         request,
         "factsheets/gate_page.html",
-        sheet,
+        sheet=sheet,
         title=f"Gate and publishing: {sheet.title}",
         report=view.report,
         findings=[(finding, _mend(sheet, finding, sections)) for finding in view.report.findings],
@@ -74,7 +76,7 @@ def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
 @require_POST
 def publish(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """Publish what the page showed, or say why not."""
-    sheet = _sheet(request, sheet_id, "publish_sheet")
+    sheet = sheet_for(request, sheet_id, "publish_sheet")
     form = ReasonForm(request.POST)
     if not form.is_valid():
         return _refusal(request, sheet, str(form.errors["reason"][0]))
@@ -87,7 +89,7 @@ def publish(request: HttpRequest, sheet_id: int) -> HttpResponse:
                 rules_hash=request.POST.get("rules_hash", ""),
                 bot_hash=request.POST.get("bot_hash", ""),
             ),
-            seen_live_number=_number(request.POST.get("live_number", "")),
+            seen_live_number=number(request.POST.get("live_number", "")),
             by=person(request),
             reason=form.cleaned_data["reason"],
             now=timezone.now(),
@@ -101,7 +103,7 @@ def publish(request: HttpRequest, sheet_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def withdraw(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """Ask why, then take the live publication away from bots."""
-    sheet = _sheet(request, sheet_id, "withdraw_sheet")
+    sheet = sheet_for(request, sheet_id, "withdraw_sheet")
     live = sheet.state.live_publication
     if live is None:
         return _refusal(request, sheet, "Nothing is live, so there is nothing to withdraw.")
@@ -110,7 +112,7 @@ def withdraw(request: HttpRequest, sheet_id: int) -> HttpResponse:
         try:
             publishing.withdraw(
                 sheet_id=sheet.pk,
-                seen_live_number=_number(request.POST.get("live_number", "")),
+                seen_live_number=number(request.POST.get("live_number", "")),
                 by=person(request),
                 reason=form.cleaned_data["reason"],
                 now=timezone.now(),
@@ -134,9 +136,9 @@ def withdraw(request: HttpRequest, sheet_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def rollback(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """Ask why, then publish an earlier publication's text and rules again."""
-    sheet = _sheet(request, sheet_id, "rollback_sheet")
-    number = _number(request.POST.get("to", request.GET.get("to", "")))
-    past = sheet.publications.filter(number=number).first() if number else None
+    sheet = sheet_for(request, sheet_id, "rollback_sheet")
+    wanted = number(request.POST.get("to", request.GET.get("to", "")))
+    past = sheet.publications.filter(number=wanted).first() if wanted else None
     if past is None:
         return _refusal(request, sheet, "Choose a publication from the list to go back to.")
     live = sheet.state.live_publication
@@ -146,7 +148,7 @@ def rollback(request: HttpRequest, sheet_id: int) -> HttpResponse:
             publication = publishing.rollback(
                 sheet_id=sheet.pk,
                 to_number=past.number,
-                seen_live_number=_number(request.POST.get("live_number", "")),
+                seen_live_number=number(request.POST.get("live_number", "")),
                 by=person(request),
                 reason=form.cleaned_data["reason"],
                 now=timezone.now(),
@@ -185,24 +187,6 @@ def to_gate(sheet_id: int) -> HttpResponseRedirect:
     return redirect("admin:sheet_gate", sheet_id)
 
 
-def _sheet(request: HttpRequest, sheet_id: int, permission: str) -> Sheet:
-    sheet = get_object_or_404(
-        Sheet.objects.present().select_related("bot", "state__live_publication"), pk=sheet_id
-    )
-    access.require(request.user, f"factsheets.{permission}", sheet)
-    return sheet
-
-
-def _page(
-    request: HttpRequest, template: str, sheet: Sheet, *, title: str, **context: Any
-) -> HttpResponse:
-    return render(
-        request,
-        template,
-        {**admin.site.each_context(request), "sheet": sheet, "title": title, **context},
-    )
-
-
 def _confirm(
     request: HttpRequest,
     sheet: Sheet,
@@ -212,8 +196,14 @@ def _confirm(
     live: Publication | None,
     **context: Any,
 ) -> HttpResponse:
-    return _page(
-        request, "factsheets/confirm.html", sheet, title=title, form=form, live=live, **context
+    return page(
+        request,
+        "factsheets/confirm.html",
+        sheet=sheet,
+        title=title,
+        form=form,
+        live=live,
+        **context,
     )
 
 
@@ -224,10 +214,8 @@ def _refusal(request: HttpRequest, sheet: Sheet, sentence: str) -> HttpResponse:
 
 def _mend(sheet: Sheet, finding: gate.Finding, sections: Mapping[str, int]) -> str:
     """The address where a finding is mended, or nothing."""
+    if finding.key in sections and finding.place == "checks":
+        return reverse("admin:section_check", args=[sections[finding.key]])
     if finding.key in sections:
         return reverse("admin:factsheets_section_change", args=[sections[finding.key]])
     return _PLACES[finding.place](sheet) if finding.place else ""
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 10 else None

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -15,8 +16,8 @@ from django.utils.html import format_html, format_html_join
 from unfold.decorators import action
 from unfold.widgets import UnfoldAdminSelectMultipleWidget
 
-from factsheets import access, editing, gate
-from factsheets.admin import publishing_pages
+from factsheets import access, editing, gate, staleness, standings
+from factsheets.admin import checking_pages, past_pages, publishing_pages, report_pages
 from factsheets.admin.base import OF_SHEET, TrackedAdmin, TrackedForm, TrackedStackedInline, person
 from factsheets.errors import Refused
 from factsheets.models import Citation, GatePolicy, Section, Sheet, Source
@@ -50,7 +51,7 @@ class SheetAdmin(TrackedAdmin):
         "delivery",
         "why",
     ]
-    actions_detail = ["open_publishing", "open_sections"]
+    actions_detail = ["open_publishing", "open_sections", "open_past"]
     actions: Any = ["archive_selected", "unarchive_selected"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Sheet]:
@@ -84,9 +85,12 @@ class SheetAdmin(TrackedAdmin):
     def get_urls(self) -> list[URLPattern]:
         pages = [
             path(f"<int:sheet_id>/{name}/", self.admin_site.admin_view(view), name=f"sheet_{name}")
-            for name, view in publishing_pages.PAGES.items()
+            for name, view in {**publishing_pages.PAGES, **past_pages.PAGES}.items()
         ]
-        return [*pages, *super().get_urls()]
+        report = path(
+            "stale-report/", self.admin_site.admin_view(report_pages.report), name="stale_report"
+        )
+        return [report, *pages, *super().get_urls()]
 
     @admin.display(description="live")
     def live(self, sheet: Sheet) -> str:
@@ -119,6 +123,12 @@ class SheetAdmin(TrackedAdmin):
     def open_sections(self, request: HttpRequest, object_id: int) -> HttpResponse:
         address = reverse("admin:factsheets_section_changelist")
         return redirect(f"{address}?sheet__id__exact={_number(object_id)}")
+
+    @action(  # type: ignore[untyped-decorator]
+        description="The text on any day", url_path="open-past"
+    )
+    def open_past(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        return redirect("admin:sheet_past", _number(object_id))
 
     @admin.action(description="Archive", permissions=["archive"])
     def archive_selected(self, request: HttpRequest, rows: QuerySet[Sheet]) -> None:
@@ -214,15 +224,66 @@ class CitationAdmin(TrackedAdmin):
         return False
 
 
+class SectionList(ChangeList):
+    """The page's sections with how each stands with its checks, looked up together."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        sections = list(self.result_list)
+        found = standings.of_sections(sections, today=timezone.localdate())
+        for section in sections:
+            section.standing = found[section.pk]
+        self.result_list = sections
+
+
 @admin.register(Section)
 class SectionAdmin(TrackedAdmin):
-    list_display = ["heading", "sheet", "position", "included", "sources_cited", "last_check"]
+    list_display = ["heading", "sheet", "position", "included", "sources_cited", "state", "checked"]
     list_filter = [OF_SHEET, "included", ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["heading", "key", "question", "body", "note"]
     list_select_related = ["sheet"]
     ordering = ["sheet__title", "position", "id"]
-    fields = ["sheet", "heading", "key", "question", "body", "note", "position", "included", "why"]
+    fields = [
+        "sheet",
+        "heading",
+        "key",
+        "question",
+        "body",
+        "note",
+        "position",
+        "included",
+        "state_in_words",
+        "why",
+    ]
     inlines = [CitationInline]
+    actions_detail = ["record_check"]
+
+    def get_urls(self) -> list[URLPattern]:
+        pages = [
+            path(
+                "<int:section_id>/check/",
+                self.admin_site.admin_view(checking_pages.record),
+                name="section_check",
+            ),
+            path(
+                "<int:section_id>/next-due/",
+                self.admin_site.admin_view(checking_pages.next_due),
+                name="section_next_due",
+            ),
+        ]
+        return [*pages, *super().get_urls()]
+
+    @action(  # type: ignore[untyped-decorator]
+        description="Record a check", url_path="record-check", permissions=["record_check"]
+    )
+    def record_check(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        return redirect("admin:section_check", _number(object_id))
+
+    def has_record_check_permission(
+        self, request: HttpRequest, object_id: int | str | None = None
+    ) -> bool:
+        section = Section.objects.filter(pk=_number(object_id or "")).first()
+        return section is not None and request.user.has_perm("factsheets.add_check", section)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Section]:
         rows: QuerySet[Section] = super().get_queryset(request)
@@ -230,10 +291,13 @@ class SectionAdmin(TrackedAdmin):
             citation_count=Count(
                 "citations", distinct=True, filter=Q(citations__removed_at__isnull=True)
             )
-        ).prefetch_related("checks")
+        )
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return SectionList
 
     def get_readonly_fields(self, request: HttpRequest, obj: Section | None = None) -> list[str]:
-        return ["sheet", "key"] if obj else []
+        return ["sheet", "key", "state_in_words"] if obj else ["state_in_words"]
 
     def get_prepopulated_fields(
         self, request: HttpRequest, obj: Section | None = None
@@ -249,10 +313,30 @@ class SectionAdmin(TrackedAdmin):
     def sources_cited(self, section: Any) -> int:
         return int(section.citation_count)
 
-    @admin.display(description="last check", empty_value="never")
-    def last_check(self, section: Section) -> Any:
-        checks = list(section.checks.all())
-        return checks[0].checked_on if checks else None
+    @admin.display(description="state")
+    def state(self, section: Any) -> str:
+        return format_html(
+            '<span class="m-state m-state-{}" title="{}">{}</span>',
+            section.standing.state,
+            " ".join(reason.sentence for reason in section.standing.reasons),
+            section.standing.state,
+        )
+
+    @admin.display(description="checked on", empty_value="never")
+    def checked(self, section: Any) -> Any:
+        return section.standing.checked_on
+
+    @admin.display(description="state")
+    def state_in_words(self, section: Section) -> str:
+        if section.pk is None:
+            return "not written yet"
+        standing = standings.of_section(section, today=timezone.localdate())
+        words = [f"{standing.state}.", *(reason.sentence for reason in standing.reasons)]
+        if standing.checked_on is not None:
+            words.append(f"Last checked {staleness.words(standing.checked_on)}.")
+        if standing.due_on is not None:
+            words.append(f"Due by {staleness.words(standing.due_on)}.")
+        return " ".join(words)
 
 
 @admin.register(Source)

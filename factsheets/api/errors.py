@@ -11,7 +11,7 @@ from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
-from factsheets import canonical, delivery
+from factsheets import canonical, delivery, moments
 from factsheets.errors import Refused
 
 MEDIA_TYPE = "application/problem+json"
@@ -23,6 +23,7 @@ _STATUS: dict[type[Refused], HTTPStatus] = {
     delivery.NotFound: HTTPStatus.NOT_FOUND,
     delivery.Withdrawn: HTTPStatus.GONE,
     delivery.Renamed: HTTPStatus.PERMANENT_REDIRECT,
+    moments.MomentRefused: HTTPStatus.BAD_REQUEST,
 }
 
 

@@ -45,6 +45,7 @@ class Stored:
     publication: int | None = None
     permalink: str = ""
     vary: str = ""
+    as_of: str = ""
 
     @property
     def etag(self) -> str:
@@ -57,12 +58,14 @@ class Stored:
             "Cache-Control": self.cache_control,
             "Repr-Digest": f"sha-256=:{base64.b64encode(bytes.fromhex(self.body_hash)).decode()}:",
             "Access-Control-Allow-Origin": "*",
-            "Access-Control-Expose-Headers": "ETag, X-Publication, Repr-Digest, Link",
+            "Access-Control-Expose-Headers": "ETag, X-Publication, X-As-Of, Repr-Digest, Link",
         }
         if self.last_modified is not None:
             headers["Last-Modified"] = http_date(self.last_modified.timestamp())
         if self.publication is not None:
             headers["X-Publication"] = str(self.publication)
+        if self.as_of:
+            headers["X-As-Of"] = self.as_of
         if self.permalink:
             headers["Link"] = f'<{self.permalink}>; rel="permalink"'
         if self.vary:

@@ -17,6 +17,7 @@ urlpatterns = [
         views.PublicationView.as_view(),
         name="publication",
     ),
+    path("sheets/<slug:slug>/as-of/<str:moment>/", views.AsOfView.as_view(), name="as-of"),
     path(
         "sheets/<slug:slug>/publications/<int:number>/evidence/",
         views.EvidenceView.as_view(),

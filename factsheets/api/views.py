@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import wraps
 from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from factsheets import canonical, delivery
+from factsheets import canonical, delivery, moments
 from factsheets.api import serializers
 from factsheets.api.errors import MEDIA_TYPE, UnknownParameter
 from factsheets.api.responses import CURRENT, JSON, NUMBERED, TEXT, Stored, respond
@@ -22,7 +24,7 @@ from factsheets.api.responses import CURRENT, JSON, NUMBERED, TEXT, Stored, resp
 _PROBLEMS = {
     (status, MEDIA_TYPE): OpenApiResponse(serializers.Problem, description)
     for status, description in (
-        (400, "A query parameter that the route does not take."),
+        (400, "A query parameter that the route does not take, or a moment that is none."),
         (404, "No such sheet, or nothing published yet."),
         (410, "Withdrawn: drop every copy."),
     )
@@ -172,6 +174,31 @@ class PublicationView(DeliveryView):
     def get(self, request: Request, slug: str, number: int) -> HttpResponseBase:
         """One publication, byte for byte as it was served."""
         return self.serve(request, _body(delivery.numbered(slug, number), NUMBERED))
+
+
+class AsOfView(DeliveryView):
+    @extend_schema(
+        operation_id="getSheetAsOf",
+        parameters=[
+            OpenApiParameter(
+                "moment",
+                str,
+                OpenApiParameter.PATH,
+                description="A day, which means up to its end in the organisation's time zone, or "
+                "an instant with its offset. Neither may be still to come.",
+            )
+        ],
+        responses={200: serializers.Body, **_PROBLEMS},
+    )
+    def get(self, request: Request, slug: str, moment: str) -> HttpResponseBase:
+        """What bots got at a moment; `X-As-Of` says which instant that is."""
+        now = timezone.now()
+        instant = moments.read(moment, zone=timezone.get_default_timezone(), now=now)
+        delivered = delivery.as_of(slug, instant)
+        # What has passed stays; what was asked up to now may be another in a moment.
+        cache_control = NUMBERED if instant < now else CURRENT
+        stored = replace(_body(delivered, cache_control), as_of=canonical.instant(instant))
+        return self.serve(request, stored)
 
 
 class EvidenceView(DeliveryView):

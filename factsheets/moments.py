@@ -1,0 +1,47 @@
+"""A day or an instant, as people and programs write it, to the instant that is meant."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+
+from factsheets.errors import Refused
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class MomentRefused(Refused):
+    """A text that names no moment up to now."""
+
+    code = "moment-refused"
+
+
+def read(text: str, *, zone: tzinfo, now: datetime) -> datetime:
+    """The instant that a text means, in UTC.
+
+    A day (`2026-05-03`) means its last instant in `zone`, or now if the day is
+    not over. An instant says its offset (`2026-05-03T14:30:00Z`); one without
+    is taken in `zone`. Raises MomentRefused for anything else, and for what is
+    still to come.
+    """
+    try:
+        if _DAY.fullmatch(text):
+            return _end_of(date.fromisoformat(text), zone=zone, now=now)
+        moment = datetime.fromisoformat(text)
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
+        moment = moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise MomentRefused(
+            "Give a day such as 2026-05-03, or an instant such as 2026-05-03T14:30:00Z."
+        ) from error
+    if moment > now:
+        raise MomentRefused(f"{text} is still to come; give a day or an instant up to now.")
+    return moment
+
+
+def _end_of(day: date, *, zone: tzinfo, now: datetime) -> datetime:
+    if day > now.astimezone(zone).date():
+        raise MomentRefused(f"{day} is still to come; give a day or an instant up to now.")
+    # The next day begins at midnight of the zone, whatever its clocks do that night.
+    next_day = datetime.combine(day + timedelta(days=1), time(), tzinfo=zone)
+    return min(next_day.astimezone(UTC) - timedelta(microseconds=1), now.astimezone(UTC))
