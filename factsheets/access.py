@@ -70,14 +70,16 @@ def require(user: Any, permission: str, row: Model) -> None:
 def _allows(user: User, permission: str, row: Model) -> bool:
     if user.has_perm(permission):
         return True
-    used_by = _sheets_of(row)
     granted = _sheet_ids(user, permission)
+    if not granted:
+        return False
+    is_common = bool(getattr(row, "COMMON", False))
+    used_by = _sheets_of(row)
     if not used_by:
         # Nobody's yet: common stock may be used by any, the rest is for those of every sheet.
-        return bool(granted) and bool(getattr(row, "COMMON", False))
+        return is_common
     if ".view_" in permission:
-        common = bool(getattr(row, "COMMON", False))
-        return bool(granted) if common else bool(used_by & granted)
+        return is_common or bool(used_by & granted)
     return used_by <= granted
 
 
@@ -130,10 +132,12 @@ def _sheets_of(row: Model) -> set[int]:
     """The sheets that use a row, by key; for a new row those that it names."""
     found: set[int] = set()
     for path in _paths(type(row)):
-        if not row._state.adding:
+        if not path.lookup:
+            found |= set() if row._state.adding else {row.pk}
+        elif not row._state.adding:
             rows = type(row)._base_manager.filter(pk=row.pk, **_present(path))
-            found |= set(rows.values_list(path.lookup or "pk", flat=True))
-        elif path.lookup:
+            found |= set(rows.values_list(path.lookup, flat=True))
+        else:
             found |= _named(row, path.lookup)
     return found - {None}
 

@@ -56,13 +56,17 @@ def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
     view = publishing.look(sheet, now=timezone.now())
     sections = dict(sheet.sections.values_list("key", "pk"))
     last = sheet.events.order_by("-id").first()
+    may_check = request.user.has_perm("factsheets.add_check", sheet)
     return page(
         request,
         "factsheets/gate_page.html",
         sheet=sheet,
         title=f"Gate and publishing: {sheet.title}",
         report=view.report,
-        findings=[(finding, _mend(sheet, finding, sections)) for finding in view.report.findings],
+        findings=[
+            (finding, _mend(sheet, finding, sections, may_check=may_check))
+            for finding in view.report.findings
+        ],
         view=view,
         last_event=last,
         live=sheet.state.live_publication,
@@ -212,10 +216,13 @@ def _refusal(request: HttpRequest, sheet: Sheet, sentence: str) -> HttpResponse:
     return to_gate(sheet.pk)
 
 
-def _mend(sheet: Sheet, finding: gate.Finding, sections: Mapping[str, int]) -> str:
+def _mend(
+    sheet: Sheet, finding: gate.Finding, sections: Mapping[str, int], *, may_check: bool
+) -> str:
     """The address where a finding is mended, or nothing."""
-    if finding.key in sections and finding.place == "checks":
-        return reverse("admin:section_check", args=[sections[finding.key]])
     if finding.key in sections:
-        return reverse("admin:factsheets_section_change", args=[sections[finding.key]])
+        # Who may not record a check reads the section instead.
+        is_check = finding.place == "checks" and may_check
+        name = "admin:section_check" if is_check else "admin:factsheets_section_change"
+        return reverse(name, args=[sections[finding.key]])
     return _PLACES[finding.place](sheet) if finding.place else ""

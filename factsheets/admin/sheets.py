@@ -328,7 +328,7 @@ class SectionAdmin(TrackedAdmin):
 
     @admin.display(description="state")
     def state_in_words(self, section: Section) -> str:
-        if section.pk is None:
+        if section._state.adding:
             return "not written yet"
         standing = standings.of_section(section, today=timezone.localdate())
         words = [f"{standing.state}.", *(reason.sentence for reason in standing.reasons)]

@@ -311,6 +311,7 @@ def test_a_browser_of_any_origin_may_read_the_answer_and_its_validators(
         assert set(response["Access-Control-Expose-Headers"].split(", ")) == {
             "ETag",
             "X-Publication",
+            "X-As-Of",
             "Repr-Digest",
             "Link",
         }
