@@ -213,6 +213,7 @@ class ProbeAdmin(TrackedAdmin):
     list_display = ["key", "suite", "category", "must", "severity", "needs", "active", "first_turn"]
     list_filter = [
         OF_SUITE,
+        ("suite__requirements__sheet", admin.RelatedOnlyFieldListFilter),
         "category",
         "must",
         "severity",

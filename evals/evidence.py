@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils import timezone
 
 from evals import runs, suites
-from evals.models import Run
+from evals.models import Probe, Run
 from factsheets import canonical
 from factsheets.canonical import Subject
 from factsheets.gate import Evidence, Finding, PassingRun
@@ -80,6 +80,10 @@ def _summary(run: Run, counts: dict[str, object]) -> bytes:
     )
 
 
+#: Checks that a bot which turns everything away does not pass.
+_ASKS_FOR_AN_ANSWER = frozenset({"contains-any", "answers"})
+
+
 def _suites(required: Sequence[suites.FrozenSuite]) -> list[Finding]:
     if not required:
         return [
@@ -95,11 +99,33 @@ def _suites(required: Sequence[suites.FrozenSuite]) -> list[Finding]:
             "empty-suite",
             "block",
             f"The suite “{suite.title}” has no active probe with a check; add some or drop it.",
-            "suites",
+            "probe-list",
         )
         for suite in required
         if suite.is_empty
+    ] + _no_control(required)
+
+
+def _no_control(required: Sequence[suites.FrozenSuite]) -> list[Finding]:
+    """A bot that turns everything away passes suites that never ask for an answer."""
+    probes = [probe for suite in required for probe in suite.probes]
+    if not probes or any(_is_control(probe) for probe in probes):
+        return []
+    return [
+        Finding(
+            "no-control",
+            "warn",
+            "No active probe must be answered, so a bot that turns every question away would pass; "
+            "fill in a control question: what it asks, the words of a right answer, and “active”.",
+            "probe-list",
+        )
     ]
+
+
+def _is_control(probe: Mapping[str, Any]) -> bool:
+    return probe["must"] == Probe.Must.ANSWER and any(
+        check["type"] in _ASKS_FOR_AN_ANSWER for check in probe["checks"]
+    )
 
 
 def _not_probed(ended: Sequence[Run]) -> Finding:

@@ -243,7 +243,7 @@ def _apply(folder: Folder, *, by: User, reason: str, now: datetime) -> None:
             exchange.apply_rules(sheet, folder.rules, by=by, reason=reason, now=now)
     for position, suite in enumerate(folder.suites):
         with exchange.naming(suite.name):
-            row = _apply_suite(sheet, suite, now)
+            row = apply_suite(sheet, suite, now)
         if is_new and position == 0:
             SuiteRequirement(sheet=sheet, suite=row).save()
     for questions in folder.question_sets:
@@ -251,7 +251,8 @@ def _apply(folder: Folder, *, by: User, reason: str, now: datetime) -> None:
             _apply_questions(sheet, questions, now)
 
 
-def _apply_suite(sheet: Sheet, file: ProbesFile, now: datetime) -> Suite:
+def apply_suite(sheet: Sheet, file: ProbesFile, now: datetime) -> Suite:
+    """Make the suite of that slug equal to the file, inside the caller's change set."""
     suite = Suite.objects.filter(slug=file.slug).select_related("sheet").first()
     if suite is not None and suite.sheet_id != sheet.pk:
         owner = suite.sheet.slug if suite.sheet else "no sheet"

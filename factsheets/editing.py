@@ -85,16 +85,17 @@ def own_ruleset(sheet: Sheet, *, by: User, reason: str, now: datetime) -> RuleSe
             restore(link, by=by, reason=reason, now=now)
             return link.ruleset
         ruleset = RuleSet(
-            slug=_free_slug(f"{sheet.slug}-rules"), title=f"Rules of {sheet.title}"[:200]
+            slug=free_slug(RuleSet.objects.all(), f"{sheet.slug}-rules"),
+            title=f"Rules of {sheet.title}"[:200],
         )
         ruleset.save()
         SheetRuleSet(sheet=sheet, ruleset=ruleset, position=1_000).save()
     return ruleset
 
 
-def _free_slug(wanted: str) -> str:
-    """The wanted name of a rule set, with a number where somebody has taken it."""
-    taken = set(RuleSet.objects.filter(slug__startswith=wanted[:70]).values_list("slug", flat=True))
+def free_slug(rows: TrackedQuerySet[Any], wanted: str) -> str:
+    """The wanted name, with a number where one of these rows has taken it, removed or not."""
+    taken = set(rows.filter(slug__startswith=wanted[:70]).values_list("slug", flat=True))
     names = (f"{wanted[:70]}-{number}" for number in count(2))
     return wanted[:80] if wanted[:80] not in taken else next(n for n in names if n not in taken)
 

@@ -16,12 +16,20 @@ from factsheets.canonical import Candidate
 
 Level = Literal["block", "warn"]
 
-#: Where a finding is mended; pages turn it into a link.
-Place = Literal["probes", "suites", "rules", "sections", "checks", "sheet", "bot", ""]
+#: Where a finding is mended; pages turn it into a link. "probes" is where they are run,
+#: "probe-list" where they are written.
+Place = Literal["probes", "probe-list", "suites", "rules", "sections", "checks", "sheet", "bot", ""]
 
 #: Warnings that a sheet's policy may turn into blocks.
 WARNINGS = frozenset(
-    {"content-not-probed", "unsourced", "never-checked", "edited-since-check", "overdue"}
+    {
+        "content-not-probed",
+        "no-control",
+        "unsourced",
+        "never-checked",
+        "edited-since-check",
+        "overdue",
+    }
 )
 
 

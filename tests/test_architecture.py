@@ -59,6 +59,7 @@ WRITERS = {
     "evals.runs",
     "evals.attempts",
     "evals.exchange",
+    "evals.starting",
 }
 #: What puts the database's own rules and the roles in place.
 PLACED = {"factsheets.triggers", "factsheets.roles", "evals.triggers", "evals.roles"}
@@ -80,6 +81,7 @@ FOR_EVALS = CORE | {
     "factsheets.commands",
     "factsheets.access",
     "factsheets.admin.base",
+    "factsheets.admin.pages",
 }
 
 

@@ -35,6 +35,10 @@ _PLACES: Mapping[gate.Place, Callable[[Sheet], str]] = {
     "suites": lambda sheet: (
         reverse("admin:evals_suiterequirement_changelist") + f"?sheet__id__exact={sheet.pk}"
     ),
+    "probe-list": lambda sheet: (
+        reverse("admin:evals_probe_changelist")
+        + f"?suite__requirements__sheet__id__exact={sheet.pk}"
+    ),
     "probes": lambda sheet: "#probes",
 }
 
@@ -55,6 +59,7 @@ def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
     sheet = sheet_for(request, sheet_id, "view_sheet")
     view = publishing.look(sheet, now=timezone.now())
     sections = dict(sheet.sections.values_list("key", "pk"))
+    may_add = request.user.has_perm("factsheets.add_section", sheet)
     last = sheet.events.order_by("-id").first()
     may_check = request.user.has_perm("factsheets.add_check", sheet)
     return page(
@@ -64,7 +69,7 @@ def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
         title=f"Gate and publishing: {sheet.title}",
         report=view.report,
         findings=[
-            (finding, _mend(sheet, finding, sections, may_check=may_check))
+            (finding, _mend(sheet, finding, sections, may_add=may_add, may_check=may_check))
             for finding in view.report.findings
         ],
         view=view,
@@ -217,9 +222,16 @@ def _refusal(request: HttpRequest, sheet: Sheet, sentence: str) -> HttpResponse:
 
 
 def _mend(
-    sheet: Sheet, finding: gate.Finding, sections: Mapping[str, int], *, may_check: bool
+    sheet: Sheet,
+    finding: gate.Finding,
+    sections: Mapping[str, int],
+    *,
+    may_add: bool,
+    may_check: bool,
 ) -> str:
     """The address where a finding is mended, or nothing."""
+    if finding.code == "no-sections" and not sections and may_add:
+        return reverse("admin:factsheets_section_add") + f"?sheet={sheet.pk}"
     if finding.key in sections:
         # Who may not record a check reads the section instead.
         is_check = finding.place == "checks" and may_check

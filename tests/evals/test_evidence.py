@@ -228,6 +228,62 @@ def test_a_suite_without_an_active_probe_is_named(sheet: Sheet) -> None:
     assert "“Accuracy”" in findings[0].sentence
 
 
+def _warnings(sheet: Sheet) -> list[str]:
+    return [finding.code for finding in _look(sheet).report.warnings]
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        {"must": "refuse"},
+        {"must": "redirect"},
+        {"checks": [{"type": "not-contains", "values": ["midnight"]}]},
+        {"checks": [{"type": "no-leak"}, {"type": "refuses"}]},
+    ],
+)
+def test_suites_that_ask_for_no_answer_bring_a_warning_that_says_what_to_do(
+    sheet: Sheet, asking: dict[str, object]
+) -> None:
+    _change(_probe(sheet), **asking)
+
+    (finding,) = _look(sheet).report.warnings
+
+    assert (finding.code, finding.place) == ("no-control", "probe-list")
+    assert "fill in a control question" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    "checks",
+    [[{"type": "contains-any", "values": ["ten"]}], [{"type": "no-leak"}, {"type": "answers"}]],
+)
+def test_one_active_probe_of_any_required_suite_that_must_be_answered_is_enough(
+    sheet: Sheet, checks: list[dict[str, object]]
+) -> None:
+    _change(_probe(sheet), must="refuse")
+    without = _warnings(sheet)
+    control = factories.probe(factories.suite(sheet, "more"), "control", checks=checks)
+    with_it = _warnings(sheet)
+
+    _change(control, active=False)
+
+    assert (without, with_it, _warnings(sheet)) == (["no-control"], [], ["no-control"])
+
+
+def test_without_any_probe_the_gate_says_that_and_not_that_none_must_be_answered(
+    sheet: Sheet,
+) -> None:
+    _change(_probe(sheet), active=False)
+
+    assert _warnings(sheet) == []
+
+
+def test_a_policy_can_make_a_suite_without_a_control_question_block(sheet: Sheet) -> None:
+    _change(GatePolicy.objects.get(sheet=sheet), blocking_warnings=["no-control"])
+    _change(_probe(sheet), must="refuse")
+
+    assert "no-control" in _blocks(sheet)
+
+
 def test_a_suite_emptied_since_it_passed_closes_the_gate(sheet: Sheet) -> None:
     _change(_probe(sheet), active=False)
 

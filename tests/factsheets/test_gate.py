@@ -388,6 +388,11 @@ WARNED: dict[str, tuple[canonical.Candidate, Evidence]] = {
         candidate(sections=(section(check=checked(body="Closed.")),)),
         run_of(candidate()),
     ),
+    # Of the evidence: the gate hands on what it is told.
+    "no-control": (
+        candidate(),
+        replace(run_of(candidate()), findings=(Finding("no-control", "warn", "Ask for one."),)),
+    ),
 }
 
 
