@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from evals.views import new_sheet
 from factsheets.api.views import current
 from factsheets.views import healthz
 
@@ -13,6 +14,7 @@ urlpatterns = [
     path("api/v1/", include("factsheets.api.urls")),
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/runs/", include("evals.urls")),
+    path("admin/new-sheet/", new_sheet, name="new_sheet"),
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
 ]

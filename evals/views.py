@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.contrib.admin.options import IS_POPUP_VAR
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from evals import highlight, runs, tasks
+from evals import highlight, runs, starting, tasks
+from evals.forms import NewSheetForm
 from evals.models import Attempt, Run
 from factsheets import access
 from factsheets.admin.base import person
+from factsheets.admin.pages import page
 from factsheets.errors import Refused
 from factsheets.models import Sheet
 
@@ -51,6 +58,8 @@ def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
         messages.error(request, refused.sentence)
     else:
         _send(request, run.id)
+        # A run may be over before the page asks for it: the page is told that one was open.
+        return redirect(f"{reverse('admin:sheet_gate', args=[sheet.pk])}?run=started")
     return redirect("admin:sheet_gate", sheet.pk)
 
 
@@ -93,7 +102,7 @@ def progress(request: HttpRequest, sheet_id: int) -> HttpResponse:
     )
     if request.GET.get("was") == "open" and not is_open:
         # The gate above this fragment has a new answer.
-        response["HX-Refresh"] = "true"
+        response["HX-Redirect"] = reverse("admin:sheet_gate", args=[sheet_id])
     response["Cache-Control"] = "no-store"
     return response
 
@@ -121,6 +130,48 @@ def detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
             "spends": sum(len(attempt.spends.all()) for attempt in attempts),
         },
     )
+
+
+@admin.site.admin_view
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_sheet(request: HttpRequest) -> HttpResponse:
+    """Make a sheet, from blank or as a copy, and go to its gate, which says what to do next."""
+    # A new sheet is on nobody's list of sheets yet.
+    if not request.user.has_perm("factsheets.add_sheet"):
+        raise PermissionDenied
+    is_popup = IS_POPUP_VAR in request.GET
+    form = NewSheetForm(
+        request.POST if request.method == "POST" else None,
+        originals=access.sheets(request.user, "factsheets.view_sheet"),
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            sheet = _make(form.cleaned_data, request)
+        except Refused as refused:
+            form.add_error(None, refused.sentence)
+        else:
+            if is_popup:
+                made = json.dumps({"value": str(sheet.pk), "obj": str(sheet)})
+                return render(request, "admin/popup_response.html", {"popup_response_data": made})
+            messages.success(request, f"The sheet “{sheet}” is made. Nothing of it is live yet.")
+            return redirect("admin:sheet_gate", sheet.pk)
+    return page(request, "evals/new_sheet.html", title="New sheet", form=form, is_popup=is_popup)
+
+
+def _make(data: dict[str, Any], request: HttpRequest) -> Sheet:
+    by, now = person(request), timezone.now()
+    told = {
+        "slug": data["slug"],
+        "title": data["title"],
+        "description": data["description"],
+        "reason": data["why"],
+    }
+    # What is left empty is as in the original, or the default.
+    if data["language"]:
+        told["language"] = data["language"]
+    if data["start"] is None:
+        return starting.start_blank(**told, by=by, now=now)
+    return starting.start_copy(source=data["start"], **told, by=by, now=now)
 
 
 def _send(request: HttpRequest, run_id: UUID) -> None:

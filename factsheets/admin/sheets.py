@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -70,17 +71,14 @@ class SheetAdmin(TrackedAdmin):
         ]
         return [*closed, "delivery"]
 
-    def get_prepopulated_fields(
-        self, request: HttpRequest, obj: Sheet | None = None
-    ) -> dict[str, list[str]]:
-        return {} if obj else {"slug": ["title"]}
-
-    def save_model(self, request: HttpRequest, obj: Sheet, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        if not change:
-            editing.complete_sheet(
-                obj, by=person(request), reason=form.cleaned_data["why"], now=timezone.now()
-            )
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """A sheet is made with rules and probes, on a page of the app that has both."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        address, asked = reverse("new_sheet"), request.GET.urlencode()
+        return redirect(f"{address}?{asked}" if asked else address)
 
     def get_urls(self) -> list[URLPattern]:
         pages = [

@@ -394,22 +394,6 @@ def test_who_may_not_change_a_row_may_not_take_it_out(section: Section, role: st
 # ---- sheets ----
 
 
-def test_a_new_sheet_gets_rules_of_its_own_a_gate_policy_and_a_state() -> None:
-    client = enter(roles.MAINTAINER)
-    bot = editing.offline_bot(by=factories.person(), now=NOON)
-
-    response = add(
-        client, Sheet, title="The abbey", slug="abbey", bot=str(bot.pk), why="a new subject"
-    )
-
-    assert is_saved(response), complaints(response)
-    sheet = Sheet.objects.get(slug="abbey")
-    assert SheetRuleSet.objects.get(sheet=sheet).ruleset.title == "Rules of The abbey"
-    assert GatePolicy.objects.get(sheet=sheet).evidence_max_age_days == 90
-    assert sheet.state.live_publication is None
-    assert ChangeSet.objects.filter(reason="a new subject").count() == 1
-
-
 def changed_fields(client: Client, sheet: Sheet, **values: str) -> set[str]:
     """Which of these fields a save really changes, sent whether the form offers them or not."""
     before = Sheet.objects.filter(pk=sheet.pk).values().get()
@@ -487,20 +471,6 @@ def test_a_viewer_is_offered_nothing_to_fill_in() -> None:
     offered = form_of(enter(roles.VIEWER), address(Sheet, "change", sheet.pk), Sheet)
 
     assert set(offered) <= {"csrfmiddlewaretoken"}
-
-
-def test_a_renamed_sheet_keeps_its_old_name_reserved() -> None:
-    client = enter(roles.MAINTAINER)
-    bot = editing.offline_bot(by=factories.person(), now=NOON)
-    save(client, factories.sheet("castle"), slug="keep", why="a better name")
-
-    response = add(
-        client, Sheet, title="Another", slug="castle", bot=str(bot.pk), why="the same name"
-    )
-
-    assert response.status_code == 200
-    assert "stays reserved" in Page(response).text
-    assert Sheet.objects.get().slug == "keep"
 
 
 def test_a_sheet_is_archived_and_taken_out_again_from_the_list() -> None:

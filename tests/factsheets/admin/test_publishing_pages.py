@@ -88,7 +88,7 @@ def press_publish(client: Client, sheet: Sheet, page: Page, reason: str = "new t
     """Publish what the page showed, and read what is said then."""
     seen = publish_form(page, sheet).data
     response = client.post(address("publish", sheet), {**seen, "reason": reason}, follow=True)
-    assert response.redirect_chain == [(address("gate", sheet), 302)]
+    assert response.redirect_chain == [(address("gate", sheet) + "?run=started", 302)]
     return Page(response).text
 
 
@@ -722,7 +722,7 @@ def test_progress_asks_again_while_a_run_is_open(publisher: Client, open_gate: S
     assert found["hx-get"] == reverse("runs:progress", args=[open_gate.pk]) + "?was=open"
     assert found["hx-trigger"] == "every 1s"
     assert "0 of 1 done" in Page(response).text
-    assert "HX-Refresh" not in response
+    assert "HX-Redirect" not in response
 
 
 def test_progress_does_not_refresh_the_page_while_a_run_stays_open(
@@ -732,7 +732,7 @@ def test_progress_does_not_refresh_the_page_while_a_run_stays_open(
 
     response = progress(publisher, open_gate, "?was=open")
 
-    assert "HX-Refresh" not in response
+    assert "HX-Redirect" not in response
 
 
 def test_progress_is_still_once_no_run_is_open(publisher: Client, open_gate: Sheet) -> None:
@@ -740,7 +740,7 @@ def test_progress_is_still_once_no_run_is_open(publisher: Client, open_gate: She
 
     found = fragment(response)
     assert not {"hx-get", "hx-trigger"} & set(found)
-    assert "HX-Refresh" not in response
+    assert "HX-Redirect" not in response
     assert "passed" in Page(response).text
 
 
@@ -749,8 +749,22 @@ def test_progress_refreshes_the_page_when_the_run_has_just_closed(
 ) -> None:
     response = progress(publisher, open_gate, "?was=open")
 
-    assert response["HX-Refresh"] == "true"
+    assert response["HX-Redirect"] == address("gate", open_gate)
     assert "hx-get" not in fragment(response)
+
+
+def test_a_run_that_is_over_before_the_page_asks_for_it_renews_the_page_too(
+    publisher: Client, open_gate: Sheet
+) -> None:
+    started = publisher.post(reverse("runs:start", args=[open_gate.pk]))
+    factories.carry_out(Run.objects.get(state="running"), now=timezone.now())
+    page = Page(publisher.get(started["Location"]))
+
+    asked = next(tag["hx-get"] for tag in page.all("div") if "hx-get" in tag)
+
+    response = publisher.get(asked)
+    # Without the query that said so: the renewed page asks once and is still.
+    assert response["HX-Redirect"] == address("gate", open_gate)
 
 
 def test_progress_says_when_nothing_has_run_yet(publisher: Client) -> None:
@@ -812,7 +826,7 @@ def test_a_run_is_made_and_a_warning_shown_while_the_broker_is_out_of_reach() ->
     response = client.post(reverse("runs:start", args=[sheet.pk]), follow=True)
 
     run = Run.objects.get()
-    assert response.redirect_chain == [(address("gate", sheet), 302)]
+    assert response.redirect_chain == [(address("gate", sheet) + "?run=started", 302)]
     assert (run.state, run.planned, run.started_by_name) == ("running", 1, "the-editor")
     assert (
         "The broker is out of reach; the run goes on by itself once it is back."
