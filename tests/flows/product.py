@@ -227,13 +227,13 @@ class Product:
         assert answer.code == 0, answer.err
         return json.loads(answer.out)
 
-    def user(self, name: str, role: str) -> Person:
-        """An account in a role, logged in."""
+    def user(self, name: str, *roles: str) -> Person:
+        """An account in these roles, logged in."""
         password = secrets.token_urlsafe(12)
         code = (
             "from django.contrib.auth.models import User, Group; "
             f"u = User.objects.create_user({name!r}, password={password!r}, is_staff=True); "
-            f"u.groups.add(Group.objects.get(name={role!r}))"
+            f"u.groups.set(Group.objects.filter(name__in={roles!r}))"
         )
         answer = self.command("shell", "-v", "0", "--no-imports", "-c", code)
         assert answer.code == 0, answer.err
