@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from evals import highlight, runs, starting, tasks
@@ -132,6 +133,7 @@ def detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
     )
 
 
+@xframe_options_sameorigin  # Other forms of the admin open it in a frame, as they do its own.
 @admin.site.admin_view
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_sheet(request: HttpRequest) -> HttpResponse:

@@ -130,8 +130,10 @@ def test_in_a_pop_up_the_form_that_asked_gets_the_new_sheet() -> None:
         "Location"
     ]
 
+    framed = client.get(address)
     response = make(client, address, title="The harbour")
 
+    assert framed.headers["X-Frame-Options"] == "SAMEORIGIN"
     data = json.loads(response.context["popup_response_data"])
     assert data == {"value": str(Sheet.objects.get().pk), "obj": "The harbour"}
 
