@@ -1,11 +1,13 @@
 """Every address of the product."""
 
+from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth import views as auth
 from django.urls import include, path
 from django.views.generic import RedirectView
 
 from factsheets.api.views import current
-from factsheets.views import healthz
+from factsheets.views import healthz, metrics
 
 urlpatterns = [
     # The address that every bot polls, also among the API's own: found here it is found at once.
@@ -15,7 +17,30 @@ urlpatterns = [
     path("admin/runs/", include("evals.urls")),
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
+    path("metrics", metrics, name="metrics"),
 ]
+if settings.MAIL_IS_SENT:
+    # Names that Django's admin looks for; the log-in page then offers them.
+    urlpatterns[:0] = [
+        path(
+            "admin/password-reset/", auth.PasswordResetView.as_view(), name="admin_password_reset"
+        ),
+        path(
+            "admin/password-reset/sent/",
+            auth.PasswordResetDoneView.as_view(),
+            name="password_reset_done",
+        ),
+        path(
+            "admin/password-reset/<uidb64>/<token>/",
+            auth.PasswordResetConfirmView.as_view(),
+            name="password_reset_confirm",
+        ),
+        path(
+            "admin/password-reset/done/",
+            auth.PasswordResetCompleteView.as_view(),
+            name="password_reset_complete",
+        ),
+    ]
 
 handler400 = "factsheets.api.errors.bad_request"
 handler404 = "factsheets.api.errors.page_not_found"
