@@ -2,7 +2,6 @@
 
 from django.conf import settings
 from django.contrib import admin
-from django.contrib.auth import views as auth
 from django.urls import include, path
 from django.views.generic import RedirectView
 
@@ -20,27 +19,7 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
 ]
 if settings.MAIL_IS_SENT:
-    # Names that Django's admin looks for; the log-in page then offers them.
-    urlpatterns[:0] = [
-        path(
-            "admin/password-reset/", auth.PasswordResetView.as_view(), name="admin_password_reset"
-        ),
-        path(
-            "admin/password-reset/sent/",
-            auth.PasswordResetDoneView.as_view(),
-            name="password_reset_done",
-        ),
-        path(
-            "admin/password-reset/<uidb64>/<token>/",
-            auth.PasswordResetConfirmView.as_view(),
-            name="password_reset_confirm",
-        ),
-        path(
-            "admin/password-reset/done/",
-            auth.PasswordResetCompleteView.as_view(),
-            name="password_reset_complete",
-        ),
-    ]
+    urlpatterns.insert(0, path("admin/password-reset/", include("factsheets.password_reset")))
 
 handler400 = "factsheets.api.errors.bad_request"
 handler404 = "factsheets.api.errors.page_not_found"
