@@ -262,6 +262,8 @@ STORAGES = {
 # ---- security ----
 HTTPS_ONLY = flag("HTTPS_ONLY")
 SECURE_SSL_REDIRECT = HTTPS_ONLY
+# Asked by the machine itself, past the proxy.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
 SECURE_HSTS_PRELOAD = HTTPS_ONLY
