@@ -4,7 +4,8 @@ import os
 import time
 
 from celery import Celery
-from celery.signals import beat_init
+from celery.signals import beat_init, setup_logging
+from django_structlog.celery.steps import DjangoStructLogInitStep
 from kombu.exceptions import OperationalError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -12,6 +13,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("muniment")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+# Tasks log under the id of the request that sent them.
+app.steps["worker"].add(DjangoStructLogInitStep)
+
+
+@setup_logging.connect
+def _log_as_django_does(**_: object) -> None:
+    """Leaves logging as the settings have it."""
 
 
 @beat_init.connect

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import tempfile
 import zoneinfo
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +20,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 
-from config import navigation
+from config import logs, navigation, security
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -93,6 +95,35 @@ def log_level(name: str) -> str:
     return value
 
 
+def mail() -> dict[str, Any]:
+    """How mail is sent; without EMAIL_URL it is printed and not sent."""
+    text: str = env.str("EMAIL_URL", default="") or "consolemail://"
+    try:
+        found: dict[str, Any] = env.email_url_config(text)
+    except (environ.ImproperlyConfigured, ValueError, KeyError) as error:
+        # Not quoted: the address may hold a password.
+        raise ImproperlyConfigured(
+            "EMAIL_URL must be an address such as smtp+tls://user:password@mail.example.org:587."
+        ) from error
+    options: dict[str, Any] = found.pop("OPTIONS", {})
+    return {**found, **options}
+
+
+def token(name: str) -> str:
+    value: str = env.str(name, default="")
+    if value and len(value) < 20:
+        # Not quoted: it is a secret.
+        raise ImproperlyConfigured(f"{name} must have at least 20 random characters.")
+    return value
+
+
+def log_format(name: str) -> str:
+    value: str = env.str(name, default="") or "line"
+    if value not in {"line", "json"}:
+        raise ImproperlyConfigured(f"{name} must be line or json, not {value!r}.")
+    return value
+
+
 # A test or a second instance may keep its data elsewhere.
 VAR_DIR = Path(env.str("MUNIMENT_VAR", default=str(BASE_DIR / "var"))).resolve()
 
@@ -114,12 +145,18 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
+    "axes",
+    "csp",
+    "django_structlog",
     "factsheets",
     "evals",
 ]
 
 MIDDLEWARE = [
+    "config.logs.RequestLog",
     "django.middleware.security.SecurityMiddleware",
+    "config.security.ContentPolicy",
+    "config.security.PermissionsPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -127,6 +164,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    # Last: it answers in place of a log-in that is closed.
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -184,6 +223,8 @@ DATABASES = databases()
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTHENTICATION_BACKENDS = [
+    # First: a log-in that is closed is not even tried.
+    "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
     # Roles on single sheets.
     "factsheets.access.SheetRoles",
@@ -209,14 +250,25 @@ STATIC_ROOT = BASE_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "assets"]
 # Without `collectstatic` (demo, tests) files come straight from the apps.
 WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if STATIC_ROOT.is_dir() or "collectstatic" in sys.argv
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
 
 # ---- security ----
 HTTPS_ONLY = flag("HTTPS_ONLY")
 SECURE_SSL_REDIRECT = HTTPS_ONLY
+# Asked by the machine itself, past the proxy.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS_ONLY else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS_ONLY
 SECURE_HSTS_PRELOAD = HTTPS_ONLY
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if flag("BEHIND_PROXY") else None
+BEHIND_PROXY = flag("BEHIND_PROXY")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SESSION_COOKIE_SECURE = HTTPS_ONLY
 CSRF_COOKIE_SECURE = HTTPS_ONLY
 SESSION_COOKIE_HTTPONLY = True
@@ -224,6 +276,31 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
+
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": security.STRICT}
+
+# ---- log-ins that fail: five of one name from one address close it for a while ----
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_CLIENT_IP_CALLABLE = "config.security.client_address"
+AXES_LOCKOUT_CALLABLE = "factsheets.views.locked_out"
+# Names and addresses are kept no longer than they are needed, and shown nowhere.
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+
+# ---- mail ----
+EMAIL = mail()
+MAIL_IS_SENT = EMAIL["EMAIL_BACKEND"] == "django.core.mail.backends.smtp.EmailBackend"
+globals().update(EMAIL)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("MAIL_FROM", default="") or "muniment@localhost"
+
+#: Who may read /metrics; without it there is no such page.
+METRICS_TOKEN = token("METRICS_TOKEN")
 
 # ---- history ----
 SIMPLE_HISTORY_HISTORY_CHANGE_REASON_USE_TEXT_FIELD = True
@@ -315,16 +392,15 @@ CELERY_TIMEZONE = "UTC"
 TICK_SECONDS = seconds("TICK_SECONDS", 20)
 CELERY_BEAT_SCHEDULE = {
     "probe runs: backstop": {"task": "evals.tasks.tick", "schedule": TICK_SECONDS},
+    "failed log-ins: forget": {
+        "task": "factsheets.tasks.forget_failed_log_ins",
+        "schedule": 3600.0,
+    },
 }
 
 # ---- logs: what an operator needs, never keys, prompts or personal data ----
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": log_level("LOG_LEVEL")},
-}
+LOGGING = logs.configured(level=log_level("LOG_LEVEL"), form=log_format("LOG_FORMAT"))
+globals().update(logs.LEVELS)
 
 UNFOLD = {
     "SITE_TITLE": "Muniment",

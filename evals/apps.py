@@ -31,6 +31,10 @@ class EvalsConfig(AppConfig):
 
     def ready(self) -> None:
         from evals import checks  # noqa: F401
+        from evals.metrics import of_evals
+        from factsheets import metrics
+
+        metrics.add(of_evals)
 
         pre_migrate.connect(_drop_triggers, sender=self)
         post_migrate.connect(_put_in_place, sender=self)

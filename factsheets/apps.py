@@ -27,7 +27,7 @@ class FactsheetsConfig(AppConfig):
     verbose_name = "Fact sheets"
 
     def ready(self) -> None:
-        from factsheets import checks  # noqa: F401
+        from factsheets import checks, log_ins  # noqa: F401
 
         pre_migrate.connect(_drop_triggers, sender=self)
         post_migrate.connect(_put_in_place, sender=self)

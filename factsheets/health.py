@@ -15,6 +15,9 @@ from factsheets.models.operations import Heartbeat
 
 BEAT = "beat"
 
+#: What is looked at, in order.
+PARTS = ("database", "broker", "beat")
+
 
 def beat(*, now: datetime) -> None:
     """Called by a task that beat sends: proof that beat, broker and a worker work together."""

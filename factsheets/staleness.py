@@ -299,7 +299,7 @@ def _unsourced(citations: Iterable[Cited]) -> Iterator[Reason]:
 
 def _never(never: bool) -> Iterator[Reason]:
     if never:
-        yield Reason("never-checked", "Nobody has checked it against its sources.")
+        yield Reason("never-checked", "Nobody has confirmed it with a source that it cites.")
 
 
 def _edited(looks: Iterable[_Look]) -> Iterator[Reason]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from factsheets import canonical, gate, sizing
+from factsheets import canonical, gate, sizing, staleness
 from factsheets.bot import prompt
 from factsheets.gate import Evidence, Finding, GateReport, Live, PassingRun, Policy
 from factsheets.snapshot import (
@@ -20,6 +20,7 @@ from factsheets.snapshot import (
     SheetSnapshot,
     SourceSnapshot,
 )
+from factsheets.staleness import CheckFacts, Cited, Item, Plan, SectionFacts
 
 TODAY = date(2026, 6, 1)
 BODY = "The castle opens at ten and closes at five."
@@ -110,11 +111,41 @@ def live_of(of: canonical.Candidate, **values: Any) -> Live:
     )
 
 
+def standing_of(section: SectionSnapshot) -> staleness.Standing:
+    """How the pictured section stands, its check having looked at all that it cites."""
+    uses = [staleness.use_hash(c.source.key, c.locator) for c in section.citations]
+    cited = tuple(
+        Cited(place, use, c.source.title, c.source.kind, c.role, c.required)
+        for place, (use, c) in enumerate(zip(uses, section.citations, strict=True))
+    )
+    checks = [
+        CheckFacts(
+            check.text_hash,
+            check.checked_on,
+            check.outcome,
+            tuple(Item(c.id, c.use_hash, "supports", check.checked_on) for c in cited),
+        )
+        for check in [section.check]
+        if check is not None
+    ]
+    return staleness.standing(
+        SectionFacts(cited, tuple(checks), Plan(staleness.DEFAULT_INTERVALS)),
+        text_hash=canonical.text_hash(section.heading, section.body),
+        today=TODAY,
+    )
+
+
 def judge(of: canonical.Candidate, evidence: Evidence | None = None, **how: Any) -> GateReport:
     return gate.evaluate(
         of,
         evidence or run_of(of),
-        **{"policy": Policy(), "live": None, "today": TODAY, **how},
+        **{
+            "policy": Policy(),
+            "live": None,
+            "standings": {s.key: standing_of(s) for s in of.snapshot.sections},
+            "today": TODAY,
+            **how,
+        },
     )
 
 
@@ -278,14 +309,14 @@ def test_an_included_section_without_text_blocks() -> None:
 def test_a_section_whose_latest_check_disputes_its_text_blocks() -> None:
     report = judge(candidate(sections=(section(check=checked("disputed")),)))
 
-    assert found(report) == [("disputed", "block")]
+    assert found(report) == [("disputed", "block"), ("never-checked", "warn")]
 
 
 def test_a_dispute_of_an_older_text_does_not_block() -> None:
     disputed = checked("disputed", body="It opens at nine.")
 
     assert found(judge(candidate(sections=(section(check=disputed),)))) == [
-        ("edited-since-check", "warn")
+        ("never-checked", "warn")
     ]
 
 
@@ -309,6 +340,20 @@ def test_a_section_edited_since_its_check_warns() -> None:
     assert found(judge(candidate(sections=(section(check=checked(body="Closed.")),)))) == [
         ("edited-since-check", "warn")
     ]
+
+
+def test_a_section_whose_check_is_overdue_warns_from_the_day_after_its_last_good_day() -> None:
+    def of(checked_on: date) -> canonical.Candidate:
+        return candidate(sections=(section(check=replace(checked(), checked_on=checked_on)),))
+
+    assert found(judge(of(date(2025, 6, 1)))) == []
+    assert found(judge(of(date(2025, 5, 31)))) == [("overdue", "warn")]
+
+
+def test_a_finding_about_a_check_leads_to_the_checks() -> None:
+    report = judge(candidate(sections=(section(check=None),)))
+
+    assert [finding.place for finding in report.findings] == ["checks"]
 
 
 def test_each_section_has_a_finding_of_its_own() -> None:
@@ -392,6 +437,10 @@ WARNED: dict[str, tuple[canonical.Candidate, Evidence]] = {
     "no-control": (
         candidate(),
         replace(run_of(candidate()), findings=(Finding("no-control", "warn", "Ask for one."),)),
+    ),
+    "overdue": (
+        candidate(sections=(section(check=replace(checked(), checked_on=date(2025, 5, 31))),)),
+        run_of(candidate()),
     ),
 }
 
@@ -488,7 +537,10 @@ def test_blocks_come_first_and_each_keeps_its_order() -> None:
 
 def test_every_finding_is_a_sentence_and_says_where_to_mend_it() -> None:
     of = candidate(
-        sections=(section(body="", citations=(), check=None), section(check=checked("disputed"))),
+        sections=(
+            section(body="", citations=(), check=None),
+            section(key="way", check=checked("disputed")),
+        ),
         rules=(),
         bot=replace(BOT, context_window=9_000),
     )
