@@ -27,6 +27,7 @@ from factsheets import editing
 from factsheets.admin.base import (
     OF_SHEET,
     AppendOnlyAdmin,
+    OfSheet,
     TrackedAdmin,
     TrackedForm,
     TrackedTabularInline,
@@ -213,7 +214,7 @@ class ProbeAdmin(TrackedAdmin):
     list_display = ["key", "suite", "category", "must", "severity", "needs", "active", "first_turn"]
     list_filter = [
         OF_SUITE,
-        ("suite__requirements__sheet", admin.RelatedOnlyFieldListFilter),
+        ("suite__requirements__sheet", OfSheet),
         "category",
         "must",
         "severity",
@@ -355,7 +356,7 @@ class RunAdmin(AppendOnlyAdmin):
 class AttemptAdmin(AppendOnlyAdmin):
     list_display = ["probe", "repeat", "run", "category", "state", "outcome", "tries", "error_type"]
     list_filter = [
-        ("run__sheet", admin.RelatedOnlyFieldListFilter),
+        ("run__sheet", OfSheet),
         "outcome",
         "state",
         "category",

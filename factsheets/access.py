@@ -75,12 +75,10 @@ def _allows(user: User, permission: str, row: Model) -> bool:
         return False
     is_common = bool(getattr(row, "COMMON", False))
     used_by = _sheets_of(row)
-    if not used_by:
-        # Nobody's yet: common stock may be used by any, the rest is for those of every sheet.
-        return is_common
     if ".view_" in permission:
         return is_common or bool(used_by & granted)
-    return used_by <= granted
+    # Nobody's yet: common stock that sheets can use is open to any, the rest to those of every sheet.
+    return used_by <= granted if used_by else is_common and bool(list(_paths(type(row))))
 
 
 def _sheet_ids(user: Any, permission: str) -> set[int]:
@@ -133,8 +131,9 @@ def _sheets_of(row: Model) -> set[int]:
     found: set[int] = set()
     for path in _paths(type(row)):
         if not path.lookup:
-            found |= set() if row._state.adding else {row.pk}
-        elif not row._state.adding:
+            found |= set() if row.pk is None else {row.pk}
+        # A row read from the history is not stored either, but it has its key.
+        elif row.pk is not None:
             rows = type(row)._base_manager.filter(pk=row.pk, **_present(path))
             found |= set(rows.values_list(path.lookup, flat=True))
         else:

@@ -30,8 +30,15 @@ def person(request: HttpRequest) -> User:
     return request.user
 
 
-#: A list filter by sheet that names only the sheets whose rows the person may see.
-OF_SHEET = ("sheet", admin.RelatedOnlyFieldListFilter)
+class OfSheet(admin.RelatedFieldListFilter):
+    """A list filter by sheet that names only those which the person may see."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
+        seen = access.sheets(request.user, "factsheets.view_sheet").order_by("title", "id")
+        return [(sheet.pk, str(sheet)) for sheet in seen]
+
+
+OF_SHEET = ("sheet", OfSheet)
 
 WHY_MISSING = "Say in a few words why you change this."
 
@@ -121,7 +128,7 @@ class AsksEachSheet:
     def may(self, request: HttpRequest, verb: str, row: Model | None = None) -> bool:
         """Whether who asks may do that to a row (of an inline: to rows of that parent)."""
         permission = self.permission(verb)
-        if row is None or row._state.adding:
+        if row is None or row.pk is None:
             return access.somewhere(request.user, permission)
         return bool(request.user.has_perm(permission, row))
 

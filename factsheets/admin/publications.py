@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.utils.html import format_html
 
-from factsheets.admin.base import OF_SHEET, AppendOnlyAdmin
+from factsheets.admin.base import OF_SHEET, AppendOnlyAdmin, OfSheet
 from factsheets.models import (
     ChangeSet,
     Check,
@@ -83,7 +83,7 @@ class PublicationEventAdmin(AppendOnlyAdmin):
 class CheckAdmin(AppendOnlyAdmin):
     list_display = ["section", "checked_on", "outcome", "method", "checked_by_name"]
     list_filter = [
-        ("section__sheet", admin.RelatedOnlyFieldListFilter),
+        ("section__sheet", OfSheet),
         "outcome",
         "method",
         "checked_on",

@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 
 from factsheets import editing
-from factsheets.admin.base import OF_SHEET, TrackedAdmin, TrackedTabularInline
+from factsheets.admin.base import OF_SHEET, OfSheet, TrackedAdmin, TrackedTabularInline
 from factsheets.models import BotProfile, Rule, RuleSet, SheetRuleSet
 
 OF_RULESET = ("ruleset", admin.RelatedOnlyFieldListFilter)
@@ -64,7 +64,7 @@ class RuleAdmin(TrackedAdmin):
     list_display = ["key", "kind", "ruleset", "position", "enabled", "text"]
     list_filter = [
         OF_RULESET,
-        ("ruleset__sheet_links__sheet", admin.RelatedOnlyFieldListFilter),
+        ("ruleset__sheet_links__sheet", OfSheet),
         "kind",
         "enabled",
         ("removed_at", admin.EmptyFieldListFilter),

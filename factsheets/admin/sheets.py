@@ -19,7 +19,14 @@ from unfold.widgets import UnfoldAdminSelectMultipleWidget
 
 from factsheets import access, editing, gate, staleness, standings
 from factsheets.admin import checking_pages, past_pages, publishing_pages, report_pages
-from factsheets.admin.base import OF_SHEET, TrackedAdmin, TrackedForm, TrackedStackedInline, person
+from factsheets.admin.base import (
+    OF_SHEET,
+    OfSheet,
+    TrackedAdmin,
+    TrackedForm,
+    TrackedStackedInline,
+    person,
+)
 from factsheets.errors import Refused
 from factsheets.models import Citation, GatePolicy, Section, Sheet, Source
 
@@ -110,23 +117,27 @@ class SheetAdmin(TrackedAdmin):
         )
 
     @action(  # type: ignore[untyped-decorator]
-        description="Gate and publishing", url_path="open-publishing"
+        description="Gate and publishing", url_path="open-publishing", permissions=["open"]
     )
     def open_publishing(self, request: HttpRequest, object_id: int) -> HttpResponse:
         return publishing_pages.to_gate(_number(object_id))
 
     @action(  # type: ignore[untyped-decorator]
-        description="Sections", url_path="open-sections"
+        description="Sections", url_path="open-sections", permissions=["open"]
     )
     def open_sections(self, request: HttpRequest, object_id: int) -> HttpResponse:
         address = reverse("admin:factsheets_section_changelist")
         return redirect(f"{address}?sheet__id__exact={_number(object_id)}")
 
     @action(  # type: ignore[untyped-decorator]
-        description="The text on any day", url_path="open-past"
+        description="The text on any day", url_path="open-past", permissions=["open"]
     )
     def open_past(self, request: HttpRequest, object_id: int) -> HttpResponse:
         return redirect("admin:sheet_past", _number(object_id))
+
+    def has_open_permission(self, request: HttpRequest, object_id: int | str | None = None) -> bool:
+        sheet = Sheet(pk=_number(object_id or ""))
+        return request.user.has_perm("factsheets.view_sheet", sheet)
 
     @admin.action(description="Archive", permissions=["archive"])
     def archive_selected(self, request: HttpRequest, rows: QuerySet[Sheet]) -> None:
@@ -196,7 +207,7 @@ class CitationAdmin(TrackedAdmin):
 
     list_display = ["source", "section", "locator", "role", "required"]
     list_filter = [
-        ("section__sheet", admin.RelatedOnlyFieldListFilter),
+        ("section__sheet", OfSheet),
         "role",
         "required",
         ("removed_at", admin.EmptyFieldListFilter),
@@ -342,7 +353,7 @@ class SourceAdmin(TrackedAdmin):
     list_display = ["title", "kind", "publisher", "issued", "cited_by_sections"]
     list_filter = [
         "kind",
-        ("citations__section__sheet", admin.RelatedOnlyFieldListFilter),
+        ("citations__section__sheet", OfSheet),
         ("removed_at", admin.EmptyFieldListFilter),
     ]
     ordering = ["title", "id"]
