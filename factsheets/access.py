@@ -71,14 +71,18 @@ def _allows(user: User, permission: str, row: Model) -> bool:
     if user.has_perm(permission):
         return True
     granted = _sheet_ids(user, permission)
-    if not granted:
+    # A new sheet is on nobody's list yet, whatever it says of itself.
+    if not granted or permission == "factsheets.add_sheet":
         return False
     is_common = bool(getattr(row, "COMMON", False))
     used_by = _sheets_of(row)
     if ".view_" in permission:
         return is_common or bool(used_by & granted)
-    # Nobody's yet: common stock that sheets can use is open to any, the rest to those of every sheet.
-    return used_by <= granted if used_by else is_common and bool(list(_paths(type(row))))
+    if not used_by:
+        # Nobody's yet: common stock that sheets may come to use is for any of them. The rest,
+        # and what holds for all sheets at once, is for those of every sheet.
+        return is_common and bool(_paths(type(row)))
+    return used_by <= granted
 
 
 def _sheet_ids(user: Any, permission: str) -> set[int]:
@@ -88,14 +92,14 @@ def _sheet_ids(user: Any, permission: str) -> set[int]:
 
 def _roles_with(user: Any, permission: str) -> set[str]:
     """The person's roles on single sheets that hold a permission."""
-    if not user.is_active or user.is_anonymous:
-        return set()
     mine = {role for _, role in _memberships(user)}
     return {role for role in mine if permission in _permissions_of(user, role)}
 
 
 def _memberships(user: Any) -> list[tuple[int, str]]:
     """Asked for once a request: a user object lives no longer."""
+    if not user.is_active:  # Nor is who has not logged in.
+        return []
     if not hasattr(user, "_sheet_roles_cache"):
         user._sheet_roles_cache = list(
             Member.objects.present().filter(user=user).values_list("sheet_id", "role")
@@ -137,16 +141,18 @@ def _sheets_of(row: Model) -> set[int]:
             rows = type(row)._base_manager.filter(pk=row.pk, **_present(path))
             found |= set(rows.values_list(path.lookup, flat=True))
         else:
-            found |= _named(row, path.lookup)
+            found |= _named(row, path)
     return found - {None}
 
 
-def _named(row: Model, lookup: str) -> set[int]:
-    """Follow a lookup from a row that is not stored yet: its own keys are all it has."""
-    first, _, rest = lookup.partition("__")
+def _named(row: Model, path: SheetPath) -> set[int]:
+    """Follow a path from a row that is not stored yet: its own keys are all it has."""
+    first, _, rest = path.lookup.partition("__")
     field = row._meta.get_field(first)
     key = getattr(row, field.attname) if field.concrete else None
     if key is None:
         return set()
     related: type[Model] = field.related_model  # type: ignore[assignment]
-    return set(related._base_manager.filter(pk=key).values_list(rest or "pk", flat=True))
+    onward = SheetPath(rest or "pk", tuple(p.removeprefix(f"{first}__") for p in path.present))
+    rows = related._base_manager.filter(pk=key, **_present(onward))
+    return set(rows.values_list(onward.lookup, flat=True))

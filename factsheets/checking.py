@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import takewhile
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -12,7 +14,7 @@ from django.utils import timezone
 
 from factsheets import canonical, staleness
 from factsheets.errors import Refused
-from factsheets.models import Check, CheckItem, Citation, Section
+from factsheets.models import Check, CheckItem, Citation, Section, TrackedModel
 from factsheets.models.locking import begin_change
 
 #: Days after which a check recorded late must say why.
@@ -128,14 +130,21 @@ def text_hash(section: Section) -> str:
 
 def written_on(section: Section) -> date:
     """The day since when the section has had its present text, in the organisation's zone."""
-    since: datetime | None = None
-    for heading, body, at in section.history.order_by("-history_date", "-history_id").values_list(
-        "heading", "body", "history_date"
-    ):
-        if canonical.text_hash(heading, body) != text_hash(section):
-            break
-        since = at
-    return timezone.localdate(since) if since is not None else date.min
+    present = text_hash(section)
+    return _since(section, lambda row: canonical.text_hash(row.heading, row.body) == present)
+
+
+def cited_on(citation: Citation) -> date:
+    """The day since when the citation has used its present source, and the place in it."""
+    present = (citation.source_id, citation.locator)
+    return _since(citation, lambda row: (row.source_id, row.locator) == present)
+
+
+def _since(row: TrackedModel, is_same: Callable[[Any], bool]) -> date:
+    """The day of the oldest of the newest history entries that are all the same in something."""
+    entries = row.history.order_by("-history_date", "-history_id").iterator(chunk_size=50)
+    *_, oldest = takewhile(is_same, entries)
+    return timezone.localdate(oldest.history_date)
 
 
 def _add_items(check: Check, citations: Iterable[Citation], items: Mapping[int, str]) -> None:
@@ -209,16 +218,15 @@ def _on_a_possible_day(
         raise CheckNotRecorded(
             f"{staleness.words(checked_on)} is still to come; give the day on which you checked."
         )
-    if checked_on < written_on(section):
+    if checked_on < (written := written_on(section)):
         raise CheckNotRecorded(
-            f"The text has stood like this since {staleness.words(written_on(section))}; nobody can "
-            "have checked it before."
+            f"The text has stood like this since {staleness.words(written)}; nobody can have checked "
+            "it before."
         )
     for citation in citations:
-        added = timezone.localdate(citation.history.earliest().history_date)
-        if citation.pk in items and checked_on < added:
+        if citation.pk in items and checked_on < (cited := cited_on(citation)):
             raise CheckNotRecorded(
-                f"“{citation.source.title}” has been cited here since {staleness.words(added)}; "
+                f"“{citation.source.title}” has been cited like this since {staleness.words(cited)}; "
                 "nobody can have checked it before."
             )
     if checked_on < today - timedelta(days=LATE_DAYS) and not note:
@@ -230,7 +238,10 @@ def _on_a_possible_day(
 def _supersedes(section: Section, supersedes: Check | None, note: str) -> None:
     if supersedes is None:
         return
-    if supersedes.section_id != section.pk or hasattr(supersedes, "superseded_by"):
+    if supersedes.section_id != section.pk:
+        raise CheckNotRecorded("That check is of another section; replace it there.")
+    # Asked anew: the row in hand may remember that nothing had replaced it.
+    if Check.objects.filter(supersedes=supersedes).exists():
         raise CheckNotRecorded("That check has been replaced already; look at the list of checks.")
     if not note:
         raise CheckNotRecorded("Say in the note what was wrong with the check that this replaces.")

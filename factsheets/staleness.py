@@ -12,7 +12,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import Literal, Self, get_args
 
 from dateutil.relativedelta import relativedelta
@@ -54,15 +54,21 @@ class Interval:
     @classmethod
     def parse(cls, text: str) -> Self:
         """“14 days”, “6 months”, “1 year”. Raises ValueError for anything else."""
-        found = re.fullmatch(r"([1-9]\d{0,3}) (day|month|year)s?", text)
+        found = re.fullmatch(r"([1-9][0-9]{0,3}) (day|month|year)s?", text)
         if found is None:
             raise ValueError(f"{text!r} is no interval.")
         unit: Unit = found[2]  # type: ignore[assignment]
         return cls(int(found[1]), unit)
 
     def after(self, day: date) -> date:
-        """The last good day after a check on `day`. Months and years are clamped to the month's end."""
-        return day + relativedelta(**{f"{self.unit}s": self.count})  # type: ignore[arg-type]
+        """The last good day after a check on `day`. Months and years are clamped to the month's end.
+
+        What would end after the calendar does holds to its last day.
+        """
+        try:
+            return day + relativedelta(**{f"{self.unit}s": self.count})  # type: ignore[arg-type]
+        except (OverflowError, ValueError):
+            return date.max
 
     def __str__(self) -> str:
         return f"{self.count} {self.unit}{'' if self.count == 1 else 's'}"
@@ -118,12 +124,16 @@ class CheckFacts:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How often a section is to be checked. The earliest day that any of these gives counts."""
+    """How often a section is to be checked. The earliest day that any of these gives counts.
+
+    `review_by`: days by which it must be looked at in any case. A day counts
+    until every citation has been looked at on it or after it.
+    """
 
     by_kind: Mapping[str, Interval]
     sheet: Interval | None = None
     section: Interval | None = None
-    review_by: date | None = None
+    review_by: tuple[date, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +184,7 @@ def standing(
     looks = _looks(facts, text_hash)
     seen = [look for look in looks if look.seen_on is not None]
     checked_on = min((look.seen_on for look in seen if look.seen_on), default=None)
-    due_on = _due_on(facts.plan, seen)
+    due = _due_on(facts.plan, seen)
     never = not seen
     covers_text = bool(looks) and all(look.covers_text for look in looks)
     reasons = [
@@ -183,10 +193,10 @@ def standing(
         *_unsourced(facts.citations),
         *_never(never),
         *([] if never else _edited(looks)),
-        *([] if due_on is None else _due(due_on, checked_on, today)),
+        *([] if due is None else _due(due, today)),
     ]
     state = reasons[0].code if reasons else "fresh"
-    return Standing(state, tuple(reasons), checked_on, due_on, covers_text)
+    return Standing(state, tuple(reasons), checked_on, due.on if due else None, covers_text)
 
 
 def covered_on(facts: SectionFacts, *, text_hash: str) -> date | None:
@@ -201,7 +211,8 @@ def next_due_on(facts: SectionFacts, *, checked_on: date) -> date | None:
     """The last good day after a check of every citation on that day."""
     cited = facts.citations or (None,)
     looks = [_Look("", each.kind if each is not None else "", checked_on, True) for each in cited]
-    return _due_on(facts.plan, looks)
+    due = _due_on(facts.plan, looks)
+    return due.on if due else None
 
 
 def due_soon_days(interval_days: int) -> int:
@@ -233,7 +244,7 @@ def _looks(facts: SectionFacts, text_hash: str) -> list[_Look]:
                 (check, item.seen_on)
                 for check in confirming
                 for item in check.items
-                if item.outcome in SUPPORTING and _is_about(item, cited)
+                if _is_about(item, cited) and _is_a_look(item, cited)
             ],
             text_hash,
         )
@@ -251,18 +262,38 @@ def _is_about(item: Item, cited: Cited) -> bool:
     return item.citation_id == cited.id and item.use_hash in {"", cited.use_hash}
 
 
-def _due_on(plan: Plan, seen: Iterable[_Look]) -> date | None:
-    """The earliest of what kinds, sheet, section and a fixed day say; None without a check."""
+def _is_a_look(item: Item, cited: Cited) -> bool:
+    """Whether a confirming check held the text against that source.
+
+    It may confirm the text although a source that it does not need is against it.
+    """
+    return item.outcome in SUPPORTING or (not cited.required and item.outcome in AGAINST)
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """The last good day, and the day of the look that it is reckoned from."""
+
+    on: date
+    since: date
+
+
+def _due_on(plan: Plan, seen: Iterable[_Look]) -> _Due | None:
+    """The earliest of what kinds, sheet, section and fixed days say; None without a check."""
     days = [
-        interval.after(look.seen_on)
+        _Due(day, look.seen_on)
         for look in seen
         if look.seen_on is not None
-        for interval in (plan.by_kind.get(look.kind), plan.sheet, plan.section)
-        if interval is not None
+        for day in (
+            *(
+                interval.after(look.seen_on)
+                for interval in (plan.by_kind.get(look.kind), plan.sheet, plan.section)
+                if interval is not None
+            ),
+            *(day for day in plan.review_by if day > look.seen_on),
+        )
     ]
-    if days and plan.review_by is not None:
-        days.append(plan.review_by)
-    return min(days, default=None)
+    return min(days, key=lambda due: (due.on, due.since), default=None)
 
 
 def _retired(is_retired: bool) -> Iterator[Reason]:
@@ -314,20 +345,19 @@ def _edited(looks: Iterable[_Look]) -> Iterator[Reason]:
             f"Its text has changed since it was last checked{partly}, on {words(last)}.",
         )
     elif added:
-        yield Reason("edited-since-check", f"Not checked yet with “{added[0]}”, cited since.")
+        yield Reason("edited-since-check", f"Not checked yet with “{added[0]}”.")
 
 
-def _due(due_on: date, checked_on: date | None, today: date) -> Iterator[Reason]:
-    late = (today - due_on).days
-    interval = (due_on - checked_on).days if checked_on else 0
+def _due(due: _Due, today: date) -> Iterator[Reason]:
+    late = (today - due.on).days
     if late > 0:
         days = "day" if late == 1 else "days"
-        yield Reason("overdue", f"The check was due by {words(due_on)}, {late} {days} ago.")
+        yield Reason("overdue", f"The check was due by {words(due.on)}, {late} {days} ago.")
     elif late == 0:
         yield Reason("due-soon", "The check is due today.")
-    elif due_on - timedelta(days=due_soon_days(interval)) <= today:
+    elif -late <= due_soon_days((due.on - due.since).days):
         days = "day" if late == -1 else "days"
-        yield Reason("due-soon", f"The check is due by {words(due_on)}, in {-late} {days}.")
+        yield Reason("due-soon", f"The check is due by {words(due.on)}, in {-late} {days}.")
 
 
 def words(day: date) -> str:

@@ -126,12 +126,12 @@ def _plans(sheets: Collection[int]) -> dict[tuple[int, int | None], ReviewPlan]:
 def _plan(
     by_kind: Mapping[str, Interval], sheet: ReviewPlan | None, section: ReviewPlan | None
 ) -> Plan:
-    days = [plan.review_by for plan in (sheet, section) if plan and plan.review_by]
+    days = (plan.review_by for plan in (sheet, section) if plan and plan.review_by)
     return Plan(
         by_kind=by_kind,
         sheet=_interval(sheet),
         section=_interval(section),
-        review_by=min(days, default=None),
+        review_by=tuple(days),
     )
 
 

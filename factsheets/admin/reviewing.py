@@ -21,6 +21,10 @@ class ReviewIntervalAdmin(TrackedAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         return ["kind"] if obj else []
 
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # It holds for all sheets at once.
+        return request.user.has_perm("factsheets.add_reviewinterval")
+
 
 @admin.register(ReviewPlan)
 class ReviewPlanAdmin(TrackedAdmin):

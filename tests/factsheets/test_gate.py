@@ -350,10 +350,78 @@ def test_a_section_whose_check_is_overdue_warns_from_the_day_after_its_last_good
     assert found(judge(of(date(2025, 5, 31)))) == [("overdue", "warn")]
 
 
-def test_a_finding_about_a_check_leads_to_the_checks() -> None:
-    report = judge(candidate(sections=(section(check=None),)))
+@pytest.mark.parametrize("checked_on", [date(2025, 6, 1), date(2025, 6, 2), date(2025, 7, 1)])
+def test_a_section_that_is_due_soon_is_no_finding(checked_on: date) -> None:
+    of = candidate(sections=(section(check=replace(checked(), checked_on=checked_on)),))
 
-    assert [finding.place for finding in report.findings] == ["checks"]
+    assert standing_of(of.snapshot.sections[0]).state == "due-soon"
+    assert judge(of).findings == ()
+
+
+def test_an_edited_section_whose_check_is_overdue_has_both_findings() -> None:
+    check = replace(checked(body="Closed."), checked_on=date(2025, 5, 31))
+
+    assert found(judge(candidate(sections=(section(check=check),)))) == [
+        ("edited-since-check", "warn"),
+        ("overdue", "warn"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("check", "code"),
+    [
+        (None, "never-checked"),
+        (checked(body="Closed."), "edited-since-check"),
+        (replace(checked(), checked_on=date(2025, 5, 31)), "overdue"),
+        (checked("disputed"), "disputed"),
+    ],
+)
+def test_a_finding_about_a_check_leads_to_the_checks(check: CheckSnapshot, code: str) -> None:
+    report = judge(candidate(sections=(section(check=check),)))
+
+    places = {finding.code: (finding.place, finding.key) for finding in report.findings}
+    assert places[code] == ("checks", "hours")
+
+
+def test_a_finding_about_sources_leads_to_the_sections() -> None:
+    (finding,) = judge(candidate(sections=(section(citations=()),))).findings
+
+    assert (finding.place, finding.key) == ("sections", "hours")
+
+
+def test_a_finding_about_a_section_says_which_and_why_and_what_to_do() -> None:
+    check = replace(checked(), checked_on=date(2025, 5, 31))
+
+    (finding,) = judge(candidate(sections=(section(check=check),))).findings
+
+    assert finding.sentence == (
+        "“Opening hours”: the check was due by 31 May 2026, 1 day ago; check it again."
+    )
+
+
+def test_the_gate_judges_by_the_standings_that_it_is_given() -> None:
+    of = candidate()
+    reason = staleness.Reason("overdue", "The check was due by 3 May 2026, 29 days ago.")
+    late = staleness.Standing("overdue", (reason,), None, None, True)
+
+    assert found(judge(of, standings={"hours": late})) == [("overdue", "warn")]
+
+
+def test_findings_of_sections_come_by_code_and_then_in_reading_order() -> None:
+    late = replace(checked(), checked_on=date(2025, 5, 31))
+    of = candidate(
+        sections=(
+            section(key="a", check=late),
+            section(key="b", check=None),
+            section(key="c", check=late),
+        )
+    )
+
+    assert [(finding.code, finding.key) for finding in judge(of).findings] == [
+        ("never-checked", "b"),
+        ("overdue", "a"),
+        ("overdue", "c"),
+    ]
 
 
 def test_each_section_has_a_finding_of_its_own() -> None:
@@ -375,6 +443,7 @@ def test_each_section_has_a_finding_of_its_own() -> None:
         {"citations": ()},
         {"check": checked("disputed")},
         {"check": checked(body="Closed.")},
+        {"check": replace(checked(), checked_on=date(2025, 5, 31))},
     ],
 )
 def test_a_section_that_is_left_out_is_not_judged(fault: dict[str, Any]) -> None:
@@ -473,7 +542,7 @@ def test_the_policy_leaves_other_warnings_as_they_are(code: str) -> None:
 # ---- rollback ----
 
 
-@pytest.mark.parametrize("code", ["unsourced", "never-checked", "edited-since-check"])
+@pytest.mark.parametrize("code", ["unsourced", "never-checked", "edited-since-check", "overdue"])
 @pytest.mark.parametrize("blocking", [frozenset[str](), gate.WARNINGS])
 def test_a_rollback_raises_no_warning_of_sources_and_checks_again(
     code: str, blocking: frozenset[str]
