@@ -195,7 +195,7 @@ def _agrees(outcome: str, items: Mapping[int, str], citations: Iterable[Citation
                 "Nothing stands behind the text yet: say of at least one source that it supports it."
             )
         for pk, said in items.items():
-            if cited[pk].required and said in staleness.AGAINST:
+            if cited[pk].must_bear_out and said in staleness.AGAINST:
                 raise CheckNotRecorded(
                     f"“{cited[pk].source.title}” does not bear the text out, and the section cannot "
                     "stand without it; choose disputed, or correct the text or its sources first."

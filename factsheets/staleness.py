@@ -101,6 +101,14 @@ class Cited:
     role: str
     required: bool
 
+    @property
+    def must_bear_out(self) -> bool:
+        """Whether the section cannot stand if this source is against it.
+
+        One cited *because* it contradicts, or for background, may be.
+        """
+        return self.required and self.role in {"supports", "qualifies"}
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -267,7 +275,7 @@ def _is_a_look(item: Item, cited: Cited) -> bool:
 
     It may confirm the text although a source that it does not need is against it.
     """
-    return item.outcome in SUPPORTING or (not cited.required and item.outcome in AGAINST)
+    return item.outcome in SUPPORTING or (not cited.must_bear_out and item.outcome in AGAINST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +322,7 @@ def _disputed(facts: SectionFacts, text_hash: str) -> Iterator[Reason]:
             for item in check.items
             if _is_about(item, cited) and item.outcome != "unreachable"
         ]
-        if cited.required and found and found[-1][1].outcome in AGAINST:
+        if cited.must_bear_out and found and found[-1][1].outcome in AGAINST:
             check, item = found[-1]
             what = "contradicts it" if item.outcome == "contradicts" else "does not say this"
             yield Reason(

@@ -383,33 +383,50 @@ class SourceAdmin(TrackedAdmin):
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Source | None = None) -> list[str]:
-        return ["key", "cited_in"] if obj else ["cited_in"]
+        return ["key", _cited_in(request)] if obj else [_cited_in(request)]
+
+    def get_fields(self, request: HttpRequest, obj: Source | None = None) -> Any:
+        # Bound to who looks: of other sheets the page names no section.
+        return [_cited_in(request) if field == "cited_in" else field for field in self.fields]
 
     @admin.display(description="citations", ordering="citation_count")
     def cited_by_sections(self, source: Any) -> int:
         return int(source.citation_count)
 
+
+def _cited_in(request: HttpRequest) -> Any:
+    """A field that says where a source is cited, one and the same for the whole request."""
+    known = getattr(request, "cited_in", None)
+    if known is not None:
+        return known
+
     @admin.display(description="cited in")
-    def cited_in(self, source: Source) -> str:
+    def cited_in(source: Source) -> str:
+        every = Citation.objects.present().filter(source=source, section__removed_at__isnull=True)
         citations = (
-            Citation.objects.present()
-            .filter(source=source, section__removed_at__isnull=True)
+            access.visible(request.user, every)
             .select_related("section__sheet")
             .order_by("section__sheet__title", "section__position", "position", "id")
         )
-        return (
-            format_html_join(
-                "",
-                '<div><a href="{}">{}: {}</a> {}</div>',
+        lines = format_html_join(
+            "",
+            '<div><a href="{}">{}: {}</a> {}</div>',
+            (
                 (
-                    (
-                        reverse("admin:factsheets_section_change", args=[c.section_id]),
-                        c.section.sheet,
-                        c.section,
-                        c.locator,
-                    )
-                    for c in citations
-                ),
-            )
-            or "nowhere yet"
+                    reverse("admin:factsheets_section_change", args=[c.section_id]),
+                    c.section.sheet,
+                    c.section,
+                    c.locator,
+                )
+                for c in citations
+            ),
         )
+        hidden = every.count() - len(citations)
+        return format_html(
+            "{}{}",
+            lines or ("" if hidden else "nowhere yet"),
+            f"{hidden} more on sheets that you do not see" if hidden else "",
+        )
+
+    request.cited_in = cited_in  # type: ignore[attr-defined]
+    return cited_in

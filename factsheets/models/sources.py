@@ -103,6 +103,11 @@ class Citation(TrackedModel):
         return f"{self.source_id}: {self.locator or self.claims or 'whole work'}"
 
     @property
+    def must_bear_out(self) -> bool:
+        """Whether the section cannot stand if this source is against it."""
+        return self.required and self.role in {self.Role.SUPPORTS, self.Role.QUALIFIES}
+
+    @property
     def use_hash(self) -> str:
         """Which source is used, and where in it: what a check of this citation looks at."""
         return staleness.use_hash(self.source.key, self.locator)
