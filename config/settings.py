@@ -246,7 +246,8 @@ ORG_TIME_ZONE = time_zone("ORG_TIME_ZONE", "Europe/London")
 TIME_ZONE = ORG_TIME_ZONE
 
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "static"
+# Where `collectstatic` puts them.
+STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "static"))).resolve()
 STATICFILES_DIRS = [BASE_DIR / "assets"]
 # Without `collectstatic` (demo, tests) files come straight from the apps.
 WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
