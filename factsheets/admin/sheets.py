@@ -383,6 +383,9 @@ class SourceAdmin(TrackedAdmin):
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Source | None = None) -> list[str]:
+        if obj is not None:
+            # What is shown of a source names only sections that the person may see.
+            obj.shown_to = request.user  # type: ignore[attr-defined]
         return ["key", "cited_in"] if obj else ["cited_in"]
 
     @admin.display(description="citations", ordering="citation_count")
@@ -390,26 +393,31 @@ class SourceAdmin(TrackedAdmin):
         return int(source.citation_count)
 
     @admin.display(description="cited in")
-    def cited_in(self, source: Source) -> str:
-        citations = (
-            Citation.objects.present()
-            .filter(source=source, section__removed_at__isnull=True)
+    def cited_in(self, source: Any) -> str:
+        if source.pk is None:
+            return "nowhere yet"
+        citations = Citation.objects.present().filter(
+            source=source.pk, section__removed_at__isnull=True
+        )
+        seen = (
+            access.visible(source.shown_to, citations)
             .select_related("section__sheet")
             .order_by("section__sheet__title", "section__position", "position", "id")
         )
-        return (
-            format_html_join(
-                "",
-                '<div><a href="{}">{}: {}</a> {}</div>',
+        links = format_html_join(
+            "",
+            '<div><a href="{}">{}: {}</a> {}</div>',
+            (
                 (
-                    (
-                        reverse("admin:factsheets_section_change", args=[c.section_id]),
-                        c.section.sheet,
-                        c.section,
-                        c.locator,
-                    )
-                    for c in citations
-                ),
-            )
-            or "nowhere yet"
+                    reverse("admin:factsheets_section_change", args=[c.section_id]),
+                    c.section.sheet,
+                    c.section,
+                    c.locator,
+                )
+                for c in seen
+            ),
         )
+        hidden = citations.count() - len(seen)
+        if hidden:
+            links += format_html("<div>and on sheets that you do not see: {}</div>", hidden)
+        return links or "nowhere yet"
