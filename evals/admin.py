@@ -157,6 +157,17 @@ class ProbeForm(TrackedForm):
             self.instance.checks = checks
         return data
 
+    def add_error(self, field: str | None, error: Any) -> None:
+        """What the row says of its checks is said of the form, which has other fields for them."""
+        found = getattr(error, "error_dict", {})
+        if "checks" in found:
+            said = found.pop("checks")
+            if not self.non_field_errors():
+                super().add_error(None, said)
+            if not found:
+                return
+        super().add_error(field, error)
+
     def _checks(self, data: dict[str, Any]) -> list[dict[str, object]]:
         lists: list[dict[str, object]] = [
             {

@@ -82,7 +82,8 @@ def record(request: HttpRequest, section_id: int) -> HttpResponse:
     today = timezone.localdate()
     citations = checking.present_citations(section)
     replaced = _replaced(request, section)
-    form = CheckForm(citations, request.POST or None, initial={"checked_on": today})
+    sent = request.POST if request.method == "POST" else None
+    form = CheckForm(citations, sent, initial={"checked_on": today})
     if request.method == "POST" and form.is_valid():
         try:
             check = checking.record(

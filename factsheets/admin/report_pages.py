@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -28,6 +29,10 @@ def report(request: HttpRequest) -> HttpResponse:
     wanted = Filter(
         **{name: request.GET.get(name, "") for name in ("state", "sheet", "owner", "kind")}
     )
+    if not wanted.is_known:
+        # An empty list would say that all is well.
+        messages.error(request, "There is no such state; this is all that wants checking.")
+        wanted = replace(wanted, state="")
     rows = [row for row in every if wanted.takes(row)]
     form = request.GET.get("format", "")
     if form == "json":

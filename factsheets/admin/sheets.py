@@ -383,32 +383,28 @@ class SourceAdmin(TrackedAdmin):
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Source | None = None) -> list[str]:
-        return ["key", _cited_in(request)] if obj else [_cited_in(request)]
-
-    def get_fields(self, request: HttpRequest, obj: Source | None = None) -> Any:
-        # Bound to who looks: of other sheets the page names no section.
-        return [_cited_in(request) if field == "cited_in" else field for field in self.fields]
+        if obj is not None:
+            # What is shown of a source names only sections that the person may see.
+            obj.shown_to = request.user  # type: ignore[attr-defined]
+        return ["key", "cited_in"] if obj else ["cited_in"]
 
     @admin.display(description="citations", ordering="citation_count")
     def cited_by_sections(self, source: Any) -> int:
         return int(source.citation_count)
 
-
-def _cited_in(request: HttpRequest) -> Any:
-    """A field that says where a source is cited, one and the same for the whole request."""
-    known = getattr(request, "cited_in", None)
-    if known is not None:
-        return known
-
     @admin.display(description="cited in")
-    def cited_in(source: Source) -> str:
-        every = Citation.objects.present().filter(source=source, section__removed_at__isnull=True)
-        citations = (
-            access.visible(request.user, every)
+    def cited_in(self, source: Any) -> str:
+        if source.pk is None:
+            return "nowhere yet"
+        citations = Citation.objects.present().filter(
+            source=source.pk, section__removed_at__isnull=True
+        )
+        seen = (
+            access.visible(source.shown_to, citations)
             .select_related("section__sheet")
             .order_by("section__sheet__title", "section__position", "position", "id")
         )
-        lines = format_html_join(
+        links = format_html_join(
             "",
             '<div><a href="{}">{}: {}</a> {}</div>',
             (
@@ -418,15 +414,10 @@ def _cited_in(request: HttpRequest) -> Any:
                     c.section,
                     c.locator,
                 )
-                for c in citations
+                for c in seen
             ),
         )
-        hidden = every.count() - len(citations)
-        return format_html(
-            "{}{}",
-            lines or ("" if hidden else "nowhere yet"),
-            f"{hidden} more on sheets that you do not see" if hidden else "",
-        )
-
-    request.cited_in = cited_in  # type: ignore[attr-defined]
-    return cited_in
+        hidden = citations.count() - len(seen)
+        if hidden:
+            links += format_html("<div>and on sheets that you do not see: {}</div>", hidden)
+        return links or "nowhere yet"

@@ -717,6 +717,22 @@ def test_an_active_probe_without_a_check_is_refused(probe: Probe) -> None:
     assert probe.checks == checks
 
 
+@pytest.mark.parametrize("key", ["new", ""])
+def test_a_new_active_probe_without_a_check_is_refused_with_a_sentence(
+    probe: Probe, key: str
+) -> None:
+    client = enter(roles.RULE_KEEPER)
+    path = address(Probe, "add")
+    data = form_of(client, path, Probe)
+    values = {"suite": probe.suite_id, "key": key, "category": "x", "turns": "New?"}
+
+    response = client.post(path, {**data, **values, "must": "answer", "active": "on"})
+
+    assert response.status_code == 200
+    assert "A probe without a check would always pass" in Page(response).text
+    assert Probe.objects.count() == 1
+
+
 def test_a_probe_that_is_switched_off_needs_no_check(probe: Probe) -> None:
     client = enter(roles.RULE_KEEPER)
     path = address(Probe, "change", probe.pk)
