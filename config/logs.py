@@ -6,7 +6,9 @@ Every logger of the process, ours or a library's, goes through the same steps.
 from __future__ import annotations
 
 import logging
+import re
 import time
+import uuid
 from typing import Any
 
 import structlog
@@ -33,6 +35,22 @@ SECRET = frozenset(
         "username",
     }
 )
+
+
+_access = logging.getLogger(__name__)
+log = structlog.stdlib.get_logger(__name__)
+
+#: What a client may call its request: a short token that can do no harm in a log.
+_HARMLESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,63}")
+
+
+class WithoutClients(logging.Filter):
+    """The web server names who sent it nonsense, and quotes that; the line does without."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.getMessage().startswith("Invalid request from"):
+            record.msg, record.args = "a client sent what is no HTTP request", None
+        return True
 
 
 def without_secrets(_logger: Any, _name: str, event: dict[str, Any]) -> dict[str, Any]:
@@ -75,6 +93,7 @@ def configured(*, level: str, form: str) -> dict[str, Any]:
                 "foreign_pre_chain": [*_SHARED, structlog.processors.format_exc_info],
             }
         },
+        "filters": {"without_clients": {"()": WithoutClients}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
@@ -82,6 +101,15 @@ def configured(*, level: str, form: str) -> dict[str, Any]:
             "django.request": {"level": "CRITICAL"},
             # These name accounts and addresses; `factsheets.log_ins` says what an operator needs.
             "axes": {"level": "CRITICAL"},
+            # The web server's lines in the form of all others.
+            "gunicorn.error": {
+                "handlers": [],
+                "propagate": True,
+                "level": level,
+                "filters": ["without_clients"],
+            },
+            # What is sent to a model and what it replies would stand in their finer lines.
+            **{name: {"level": "WARNING"} for name in ("anthropic", "httpx", "httpx2", "httpcore")},
         },
     }
 
@@ -97,19 +125,35 @@ def _renderer(form: str) -> Any:
 class RequestLog(RequestMiddleware):
     """One line a request, with its id, which the answer bears too and tasks carry on.
 
-    The id is always ours. Query strings are left out, for people search for
-    persons and claims, and so is the part of an address that is a secret.
+    Query strings are left out, for people search for persons and claims, and so
+    is the part of an address that is a secret.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         began = time.monotonic()
-        self.prepare(request)
-        request_id = str(structlog.contextvars.get_contextvars()["request_id"])
+        request_id = _id_of(request)
+        structlog.contextvars.bind_contextvars(request_id=request_id)
         response: HttpResponse = self.get_response(request)  # type: ignore[assignment]
         response["X-Request-ID"] = request_id
-        structlog.contextvars.bind_contextvars(ms=round((time.monotonic() - began) * 1000, 1))
-        self.handle_response(request, response)
+        # One that failed has said so already, with its traceback.
+        if not hasattr(request, "_raised_exception"):
+            self._say(request, response, began)
+        structlog.contextvars.clear_contextvars()
         return response
+
+    def _say(self, request: HttpRequest, response: HttpResponse, began: float) -> None:
+        # A visitor's mistake is no fault of the installation.
+        level = logging.WARNING if response.status_code >= 500 else logging.INFO
+        # Asked first: the polled address should pay for no line that nobody reads.
+        if _access.isEnabledFor(level):
+            self.bind_user_id(request)
+            log.log(
+                level,
+                "request_finished",
+                request=self.format_request(request),
+                code=response.status_code,
+                ms=round((time.monotonic() - began) * 1000, 1),
+            )
 
     @staticmethod
     def format_request(request: HttpRequest) -> str:
@@ -126,12 +170,15 @@ class RequestLog(RequestMiddleware):
             structlog.contextvars.bind_contextvars(user_id=request.user.pk)
 
 
-#: Levels of the lines that the middleware and the tasks' steps write.
+def _id_of(request: HttpRequest) -> str:
+    """The id that the client gave, if it is harmless; else one of ours."""
+    said: str = request.META.get("HTTP_X_REQUEST_ID", "")
+    return said if _HARMLESS.fullmatch(said) else str(uuid.uuid4())
+
+
+#: What the tasks' steps write.
 LEVELS: dict[str, Any] = {
     "DJANGO_STRUCTLOG_CELERY_ENABLED": True,
     "DJANGO_STRUCTLOG_IP_LOGGING_ENABLED": False,
-    "DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL": logging.DEBUG,
-    # A visitor's mistake is no fault of the installation.
-    "DJANGO_STRUCTLOG_STATUS_4XX_LOG_LEVEL": logging.INFO,
     "DJANGO_STRUCTLOG_CELERY_DEFAULT_LOG_LEVEL": logging.DEBUG,
 }

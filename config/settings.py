@@ -250,12 +250,12 @@ STATIC_URL = "static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "static"))).resolve()
 STATICFILES_DIRS = [BASE_DIR / "assets"]
 # Without `collectstatic` (demo, tests) files come straight from the apps.
-WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
+WHITENOISE_USE_FINDERS = DEBUG or not STATIC_ROOT.is_dir()
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-        if STATIC_ROOT.is_dir() or "collectstatic" in sys.argv
+        if (STATIC_ROOT.is_dir() and not DEBUG) or "collectstatic" in sys.argv
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
 }

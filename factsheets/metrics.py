@@ -54,13 +54,26 @@ class _Collector(Collector):
         self._now = now
 
     def collect(self) -> Iterator[Metric]:
-        for source in (of_factsheets, *_sources):
-            for gauge in source(self._now):
-                labels = [gauge.label] if gauge.label else []
-                family = GaugeMetricFamily(gauge.name, gauge.help, labels=labels)
-                for value, figure in gauge.values:
-                    family.add_metric([value] if gauge.label else [], figure)
-                yield family
+        faults = health.faults(now=self._now)
+        yield _family(
+            Gauge(
+                "muniment_up",
+                "1 where a part is up, 0 where it is not.",
+                [(part, float(part not in faults)) for part in health.PARTS],
+                "part",
+            )
+        )
+        # Without the database nothing else is known; this much is said all the same.
+        if "database" not in faults:
+            for source in (of_factsheets, *_sources):
+                yield from map(_family, source(self._now))
+
+
+def _family(gauge: Gauge) -> Metric:
+    family = GaugeMetricFamily(gauge.name, gauge.help, labels=[gauge.label] if gauge.label else [])
+    for value, figure in gauge.values:
+        family.add_metric([value] if gauge.label else [], figure)
+    return family
 
 
 def of_factsheets(now: datetime) -> Iterator[Gauge]:
@@ -93,10 +106,3 @@ def of_factsheets(now: datetime) -> Iterator[Gauge]:
             "Seconds since beat, broker and a worker were last seen to work together.",
             [("", (now - last).total_seconds())],
         )
-    faults = health.faults(now=now)
-    yield Gauge(
-        "muniment_up",
-        "1 where a part is up, 0 where it is not.",
-        [(part, float(part not in faults)) for part in health.PARTS],
-        "part",
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from django.conf import settings
@@ -13,7 +14,7 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from factsheets import health
+from factsheets import health, log_ins
 from factsheets import metrics as figures
 
 
@@ -50,8 +51,12 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 def locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
     """The answer to a log-in that failed too often."""
-    minutes = int(settings.AXES_COOLOFF_TIME.total_seconds() // 60)
-    context = {**admin.site.each_context(request), "minutes": minutes}
+    now = timezone.now()
+    # The address as it was when the failures were counted.
+    address: str | None = getattr(request, "axes_ip_address", None)
+    opens_at = log_ins.opens_at(name=request.POST.get("username", ""), address=address, now=now)
+    left = max(1, math.ceil((opens_at - now).total_seconds()))
+    context = {**admin.site.each_context(request), "minutes": math.ceil(left / 60)}
     response = render(request, "locked_out.html", context, status=429)
-    response["Retry-After"] = str(minutes * 60)
+    response["Retry-After"] = str(left)
     return response

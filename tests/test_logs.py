@@ -50,13 +50,25 @@ def test_a_request_leaves_one_line_with_the_id_that_its_answer_bears(lines: io.S
     assert isinstance(line["ms"], float)
 
 
-def test_two_requests_have_two_ids_whatever_the_client_says(lines: io.StringIO) -> None:
-    first, second = (
-        Client().get("/api/v1/sheets/", headers={"x-request-id": "mine"})["X-Request-ID"]
-        for _ in range(2)
-    )
+def test_a_harmless_id_of_the_client_is_kept(lines: io.StringIO) -> None:
+    response = Client().get("/api/v1/sheets/", headers={"x-request-id": "proxy-7f3a9c21"})
 
-    assert len({first, second, "mine"}) == 3
+    (line,) = [e for e in events(lines) if e["event"] == "request_finished"]
+    assert (response["X-Request-ID"], line["request_id"]) == ("proxy-7f3a9c21", "proxy-7f3a9c21")
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "short", "x" * 65, "two words here", "anna@example.org", "'; DROP TABLE", "[31mred[0m"],
+)
+def test_any_other_id_is_replaced_by_one_of_ours(lines: io.StringIO, said: str) -> None:
+    ids = {
+        Client().get("/api/v1/sheets/", headers={"x-request-id": said})["X-Request-ID"]
+        for _ in range(2)
+    }
+
+    assert len(ids) == 2
+    assert said not in ids
 
 
 def test_what_is_secret_or_of_a_person_stands_in_no_line(lines: io.StringIO) -> None:

@@ -50,6 +50,27 @@ def test_the_right_password_does_not_open_a_closed_log_in(anna: User) -> None:
     assert log_in(PASSWORD).status_code == 429
 
 
+def test_the_page_says_how_long_it_still_is(anna: User) -> None:
+    fail(5)
+    AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=14, seconds=30))
+
+    closed = log_in(PASSWORD)
+
+    assert "Try again in 1 minute, or" in closed.content.decode()
+    assert 0 < int(closed["Retry-After"]) <= 30
+
+
+def test_with_failures_from_two_browsers_it_opens_when_enough_are_old_enough(anna: User) -> None:
+    now = timezone.now()
+    fail(4, HTTP_USER_AGENT="one")
+    fail(1, HTTP_USER_AGENT="two")
+    AccessAttempt.objects.filter(user_agent="one").update(attempt_time=now - timedelta(minutes=10))
+
+    opens_at = log_ins.opens_at(name="anna", address="127.0.0.1", now=now)
+
+    assert opens_at == now + timedelta(minutes=5)
+
+
 def test_it_opens_by_itself_after_a_quarter_of_an_hour(anna: User) -> None:
     fail(5)
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=16))
@@ -90,6 +111,18 @@ def test_behind_a_proxy_the_address_is_the_one_that_the_proxy_appended(anna: Use
 
     assert forged == [200, 200, 200, 200, 429]
     assert log_in(PASSWORD, HTTP_X_FORWARDED_FOR="198.51.100.8").status_code == 302
+
+
+@override_settings(BEHIND_PROXY=True)
+@pytest.mark.parametrize("said", ["", "unknown", "anna's machine", "192.0.2.1:5000"])
+def test_an_address_that_is_none_counts_as_the_proxys_own(anna: User, said: str) -> None:
+    assert [log_in("wrong", HTTP_X_FORWARDED_FOR=said).status_code for _ in range(5)][-1] == 429
+
+    assert {a.ip_address for a in AccessAttempt.objects.all()} == {"127.0.0.1"}
+
+
+def test_a_log_in_without_any_address_is_counted_all_the_same(anna: User) -> None:
+    assert fail(5, REMOTE_ADDR="")[-1] == 429
 
 
 def test_failures_are_forgotten_after_a_day(anna: User) -> None:

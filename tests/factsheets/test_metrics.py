@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 from django.test import Client, override_settings
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -68,6 +69,20 @@ def test_a_silent_beat_shows_its_age_and_is_not_up() -> None:
     assert found["muniment_beat_age_seconds"] == 600
     assert found["muniment_up.beat"] == 0
     assert found["muniment_up.database"] == 1
+
+
+def test_without_the_database_the_page_still_says_that_it_is_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr("django.db.backends.utils.CursorWrapper.execute", broken)
+
+    found = figures()
+
+    assert found["muniment_up.database"] == 0
+    assert "muniment_sheets.live" not in found
 
 
 def test_the_number_of_questions_to_the_database_does_not_grow_with_the_sheets(
