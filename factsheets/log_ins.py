@@ -35,7 +35,8 @@ def opens_at(*, name: str, address: str | None, now: datetime) -> datetime:
     for failure in failures:
         left -= failure.failures_since_start
         if left < settings.AXES_FAILURE_LIMIT:
-            return failure.attempt_time + pause
+            opens: datetime = failure.attempt_time + pause
+            return opens
     return now
 
 
