@@ -205,6 +205,14 @@ def changes_a_source(story: Story) -> None:
     story.edit(story.one(Source.objects.all()), title=story.word(), note=story.word())
 
 
+def removes_a_source(story: Story) -> None:
+    story.take_out(Source.objects.all())
+
+
+def restores_a_source(story: Story) -> None:
+    story.take_back(Source.objects.all())
+
+
 def adds_a_rule(story: Story) -> None:
     for ruleset in story.one(RuleSet.objects.all()):
         place = story.chance.randrange(3)
@@ -273,6 +281,10 @@ def takes_another_bot(story: Story) -> None:
     story.edit([fresh(story.sheet)], bot=bot)
 
 
+def takes_the_bot_out_of_use(story: Story) -> None:
+    remove(fresh(story.sheet).bot, story.moment)
+
+
 def renames_the_sheet(story: Story) -> None:
     story.edit([fresh(story.sheet)], slug=story.word(), title=story.word())
 
@@ -324,6 +336,8 @@ STEPS: list[Callable[[Story], None]] = [
     restores_a_citation,
     adds_a_source,
     changes_a_source,
+    removes_a_source,
+    restores_a_source,
     adds_a_rule,
     changes_a_rule,
     changes_a_shared_rule,
@@ -338,6 +352,7 @@ STEPS: list[Callable[[Story], None]] = [
     restores_a_shared_set,
     changes_the_bot,
     takes_another_bot,
+    takes_the_bot_out_of_use,
     renames_the_sheet,
     describes_the_sheet,
     checks_a_section,
@@ -490,6 +505,22 @@ def test_a_citation_leads_to_the_source_that_it_had(sheet: Sheet) -> None:
     assert only.citations[0].source.title == "The leaflet"
 
 
+def test_a_citation_of_a_source_taken_out_of_use_stays_as_it_stays_today(sheet: Sheet) -> None:
+    leaflet = factories.source()
+    factories.section(sheet, source=leaflet)
+
+    remove(leaflet)
+
+    assert then(sheet, LATER) == now(sheet)
+    assert len(then(sheet, LATER).sections[0].citations) == 1
+
+
+def test_a_sheet_whose_bot_was_taken_out_of_use_still_has_a_past(sheet: Sheet) -> None:
+    remove(sheet.bot)
+
+    assert then(sheet, LATER) == now(sheet)
+
+
 def test_a_rule_that_has_gone_is_there_and_one_that_came_is_not(sheet: Sheet) -> None:
     gone = factories.rule(sheet, "gone")
 
@@ -510,6 +541,18 @@ def test_rules_of_a_shared_set_count_while_it_was_linked_and_in_use(sheet: Sheet
 
     found = [len(then(sheet, NOON + n * MINUTE).rules) for n in range(4)]
     assert found == [1, 0, 1, 0]
+
+
+def test_a_shared_set_given_to_another_sheet_was_of_the_first_until_then(sheet: Sheet) -> None:
+    other = factories.sheet("tower")
+    link = shared_rules(sheet)
+
+    edit(link, sheet=other)
+
+    assert [rule.key for rule in then(sheet, LATER - INSTANT).rules] == ["house-1"]
+    assert then(other, LATER - INSTANT).rules == ()
+    assert then(sheet, LATER).rules == ()
+    assert [rule.key for rule in then(other, LATER).rules] == ["house-1"]
 
 
 def test_a_set_that_became_shared_stood_with_the_sheets_own_before(sheet: Sheet) -> None:
