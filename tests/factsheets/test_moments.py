@@ -221,8 +221,10 @@ def test_what_is_still_to_come_is_refused_by_its_name(text: str) -> None:
         "٢٠٢٦-٠٥-٠٣",
         "2026‐05‐03",
         "2026-05-03T",
+        "2026-05-03T14",
         "2026-05-03T25:00",
         "2026-05-03T14:60",
+        "2026-05-03x14:30",
         "2026-05-03T14:30 01:00",
         "2026-05-03T14:30:00Q",
         "2026-05-03T14:30:00+99:00",
@@ -233,6 +235,22 @@ def test_what_is_still_to_come_is_refused_by_its_name(text: str) -> None:
     ],
 )
 def test_nonsense_is_refused_with_an_example_of_what_to_write(text: str) -> None:
+    assert refusal(text) == moments_sentence()
+
+
+@pytest.mark.parametrize(
+    "text", ["20260503", "2026-W01-1", "2026W011", "2026-W01", "2026-123", "2026123"]
+)
+def test_a_day_in_any_other_form_is_refused_rather_than_taken_for_its_first_instant(
+    text: str,
+) -> None:
+    assert refusal(text) == moments_sentence()
+
+
+@pytest.mark.parametrize(
+    "text", ["20260503T143000Z", "20260503T1430", "2026-W01-1T14:30:00Z", "2026W011T1430"]
+)
+def test_an_instant_has_one_form_of_its_day(text: str) -> None:
     assert refusal(text) == moments_sentence()
 
 
@@ -247,6 +265,9 @@ def test_the_first_day_of_the_calendar_is_read_or_refused_with_a_sentence(zone: 
     ("text", "zone"),
     [
         ("0001-01-01T00:00:00+14:00", "Europe/London"),
+        # Before the calendar begins on the clocks of the zone, so nobody could be shown it.
+        ("0001-01-01T00:00:00Z", "Europe/London"),
+        ("9999-12-31T23:59:59Z", "Pacific/Kiritimati"),
         ("9999-12-31T23:59:59-14:00", "Europe/London"),
     ],
 )
