@@ -320,6 +320,12 @@ def test_this_very_instant_may_not_be_kept_for_long(client: Client, castle: Shee
     assert ask(client, NOW)["Cache-Control"] == NEWEST
 
 
+def test_an_instant_just_gone_may_not_be_kept_for_long(client: Client, castle: Sheet) -> None:
+    # A publication of that instant may still be under way and not yet to be seen.
+    assert ask(client, NOW - timedelta(seconds=5))["Cache-Control"] == NEWEST
+    assert ask(client, NOW - timedelta(hours=1))["Cache-Control"] == NUMBERED
+
+
 def test_today_is_another_answer_once_something_is_published(
     client: Client, castle: Sheet, clock: SimpleNamespace
 ) -> None:
