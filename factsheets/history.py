@@ -68,13 +68,15 @@ def snapshot_as_of(sheet: Sheet, moment: datetime) -> SheetSnapshot | None:
     everything or not at all. Sources, rules, bot and checks are those of the
     moment too. None for a moment before there was a sheet.
     """
-    then = {row.id: row for row in _then(Sheet, moment, pk=sheet.pk)}.get(sheet.pk)
+    then = {row.id: row for row in _then(Sheet, moment, id=sheet.pk)}.get(sheet.pk)
     if then is None:
         return None
-    bot = _then(BotProfile, moment, pk=then.bot_id)[0]
+    # A bot or a source out of use still stands where it is used.
+    bot = _then(BotProfile, moment, in_use=False, id=then.bot_id)[0]
     sections = sorted(_then(Section, moment, sheet=sheet), key=_place)
     cited = sorted(_then(Citation, moment, section__sheet=sheet), key=_place)
-    sources = {row.id: row for row in _then(Source, moment, pk__in={c.source_id for c in cited})}
+    used = {citation.source_id for citation in cited}
+    sources = {row.id: row for row in _then(Source, moment, in_use=False, id__in=used)}
     return _snapshot(
         then,
         bot,
@@ -89,8 +91,13 @@ def _place(row: Any) -> tuple[int, int]:
     return row.position, row.id
 
 
-def _then(model: type[TrackedModel], moment: datetime, **of: Any) -> list[Any]:
-    """What rows were at a moment: the newest history entry of each, of those in use then."""
+def _then(
+    model: type[TrackedModel], moment: datetime, *, in_use: bool = True, **of: Any
+) -> list[Any]:
+    """What rows were at a moment: the newest history entry of each, of those in use then.
+
+    Without `in_use` also of those that had been taken out of use.
+    """
     entries = model.history.filter(history_date__lte=moment)
     newest = (
         entries.filter(id=OuterRef("pk"))
@@ -98,12 +105,12 @@ def _then(model: type[TrackedModel], moment: datetime, **of: Any) -> list[Any]:
         .order_by("-history_date", "-history_id")
         .values("history_id")[:1]
     )
-    rows = model._base_manager.filter(**of).annotate(newest=Subquery(newest))
-    return list(
-        model.history.filter(
-            history_id__in=rows.values("newest"), removed_at__isnull=True
-        ).order_by("id")
+    # By the history: a row may belong to another today than it did then.
+    rows = model._base_manager.filter(pk__in=entries.filter(**of).values("id"))
+    found = model.history.filter(
+        history_id__in=rows.annotate(newest=Subquery(newest)).values("newest"), **of
     )
+    return list((found.filter(removed_at__isnull=True) if in_use else found).order_by("id"))
 
 
 def _snapshot(
@@ -232,7 +239,7 @@ def _rules(sheet: Sheet) -> tuple[RuleSnapshot, ...]:
 
 def _rules_as_of(sheet: Sheet, moment: datetime) -> tuple[RuleSnapshot, ...]:
     links = _then(SheetRuleSet, moment, sheet=sheet)
-    sets = {row.id: row for row in _then(RuleSet, moment, pk__in={li.ruleset_id for li in links})}
+    sets = {row.id: row for row in _then(RuleSet, moment, id__in={li.ruleset_id for li in links})}
     in_use = sorted(
         (link for link in links if link.ruleset_id in sets),
         key=lambda link: (not sets[link.ruleset_id].shared, link.position, link.id),

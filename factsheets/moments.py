@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from factsheets.errors import Refused
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+# With its time: a day in another form (20260503, 2026-W18-7) would be taken for its first instant.
+_INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}.*")
 
 
 class MomentRefused(Refused):
@@ -21,15 +23,18 @@ def read(text: str, *, zone: tzinfo, now: datetime) -> datetime:
 
     A day (`2026-05-03`) means its last instant in `zone`, or now if the day is
     not over. An instant says its offset (`2026-05-03T14:30:00Z`); one without
-    is taken in `zone`. Raises MomentRefused for anything else, and for what is
-    still to come.
+    is taken in `zone`, and of an hour that comes twice the first is meant.
+    Raises MomentRefused for anything else, and for what is still to come.
     """
     try:
         if _DAY.fullmatch(text):
             return _end_of(date.fromisoformat(text), zone=zone, now=now)
+        if not _INSTANT.fullmatch(text):
+            raise ValueError(text)
         moment = datetime.fromisoformat(text)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
-        moment = moment.astimezone(UTC)
+        # Over the zone too: what its clocks cannot show, nobody can be shown.
+        moment = moment.astimezone(zone).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise MomentRefused(
             "Give a day such as 2026-05-03, or an instant such as 2026-05-03T14:30:00Z."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import timedelta
 from functools import wraps
 from http import HTTPStatus
 from typing import Any
@@ -176,6 +177,11 @@ class PublicationView(DeliveryView):
         return self.serve(request, _body(delivery.numbered(slug, number), NUMBERED))
 
 
+#: What is older has settled: a publication bears the moment at which it was asked for, and can
+#: be seen a little later.
+SETTLED = timedelta(minutes=1)
+
+
 class AsOfView(DeliveryView):
     @extend_schema(
         operation_id="getSheetAsOf",
@@ -195,8 +201,8 @@ class AsOfView(DeliveryView):
         now = timezone.now()
         instant = moments.read(moment, zone=timezone.get_default_timezone(), now=now)
         delivered = delivery.as_of(slug, instant)
-        # What has passed stays; what was asked up to now may be another in a moment.
-        cache_control = NUMBERED if instant < now else CURRENT
+        # What has settled stays; what was asked up to now may be another in a moment.
+        cache_control = NUMBERED if instant < now - SETTLED else CURRENT
         stored = replace(_body(delivered, cache_control), as_of=canonical.instant(instant))
         return self.serve(request, stored)
 

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.core.management import call_command
 from django.db import models
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 from django.utils.http import http_date
 
 from evals.models import Attempt, Probe, Question, QuestionSet, Run, Suite, SuiteRequirement
@@ -227,6 +229,9 @@ PATHS = (
     "/api/v1/sheets/castle/publications/",
     "/api/v1/sheets/castle/publications/1/",
     "/api/v1/sheets/castle/publications/1/evidence/",
+    "/api/v1/sheets/castle/as-of/2026-06-01/",
+    "/api/v1/sheets/castle/as-of/2026-05-31/",
+    "/api/v1/sheets/castle/as-of/nonsense/",
 )
 
 
@@ -234,6 +239,12 @@ def raw(response: HttpResponse) -> str:
     """All that goes over the wire, in one text."""
     headers = "".join(f"{name}: {value}\n" for name, value in response.headers.items())
     return f"{response.status_code}\n{headers}\n{response.content.decode()}".lower()
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days of the story are past by the clock that the routes read."""
+    monkeypatch.setattr(timezone, "now", lambda: LATER + timedelta(days=1))
 
 
 def of_route(client: Client, path: str) -> list[HttpResponse]:
