@@ -40,6 +40,9 @@ SECRET = frozenset(
 _access = logging.getLogger(__name__)
 log = structlog.stdlib.get_logger(__name__)
 
+#: Loggers of libraries whose finer lines hold requests to a model and replies.
+_TELLING = ("anthropic", "httpx", "httpx2", "httpcore", "httpcore2")
+
 #: What a client may call its request: a short token that can do no harm in a log.
 _HARMLESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,63}")
 
@@ -108,8 +111,7 @@ def configured(*, level: str, form: str) -> dict[str, Any]:
                 "level": level,
                 "filters": ["without_clients"],
             },
-            # What is sent to a model and what it replies would stand in their finer lines.
-            **{name: {"level": "WARNING"} for name in ("anthropic", "httpx", "httpx2", "httpcore")},
+            **{name: {"level": "WARNING"} for name in _TELLING},
         },
     }
 
