@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import shutil
 import socket
 from collections.abc import Iterator
@@ -29,6 +30,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 _CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+# A browser that a test drove leaves its event loop behind in this process; the
+# tests after it are as synchronous as before.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 _ALL_TRIGGERS = (*triggers.FACTSHEETS, *evals_triggers.EVALS)
 _flush = TransactionTestCase._fixture_teardown

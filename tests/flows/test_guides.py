@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import environ
 import pytest
 import yaml
 
@@ -169,18 +168,15 @@ def test_every_command_of_a_guide_does_what_the_guide_shows(
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
-def test_every_configuration_in_a_guide_can_be_read(guide: Path, tmp_path: Path) -> None:
+def test_every_configuration_in_a_guide_can_be_read(guide: Path) -> None:
     for block in blocks(guide):
         if block.language == "json":
             json.loads(block.text)
         if block.language == "yaml":
             yaml.safe_load(block.text)
         if block.language == "env":
-            (tmp_path / "env").write_text(block.text)
-            told: dict[str, str] = {}
-            environ.Env.read_env(tmp_path / "env")
             example = (ROOT / ".env.example").read_text()
-            told.update(line.split("=", 1) for line in block.text.splitlines())
+            told = dict(line.split("=", 1) for line in block.text.splitlines())
             assert [name for name in told if f"{name}=" not in example] == []
 
 
