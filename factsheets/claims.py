@@ -39,7 +39,7 @@ class Support:
     """The passage of a sheet nearest to one sentence of a claim.
 
     `share` (0 to 1) is how much of the sentence the passage has; `missing` are
-    the sentence's content words that it lacks, as written.
+    the sentence's content words that it lacks, whole or in part, as written.
     """
 
     claim: str
@@ -108,7 +108,8 @@ def _nearest(
 
 def _lacking(sentence: str, stems: frozenset[str], analyser: Analyser) -> tuple[str, ...]:
     words = (word.strip(".,;:!?()[]“”\"'‘’") for word in sentence.split())
-    lacking = [word for word in words if (of := set(analyser.words(word))) and not of & stems]
+    # Of a range such as 10–17 both ends must stand there.
+    lacking = [word for word in words if not stems.issuperset(analyser.words(word))]
     return tuple(dict.fromkeys(lacking))
 
 

@@ -135,6 +135,9 @@ def test_a_claim_that_does_not_stand_there_is_not_found_and_names_its_words() ->
         ("Tickets cost £12.50.", "Tickets cost £12.", ("£12.50",)),
         ("It seats 1,200 guests.", "It seats 1,300 guests.", ("1,200",)),
         ("It closes at 16:30.", "It closes at 16:00.", ("16:30",)),
+        ("It is open 10–17.", "It is open 10–18.", ("10–17",)),
+        ("It is open 10-17.", "It is open 10-18.", ("10-17",)),
+        ("Call 01222/55501.", "Call 01222/55502.", ("01222/55501",)),
         ("It has 3 towers and 40 rooms.", "It has towers and rooms.", ("3", "40")),
     ],
 )
@@ -145,6 +148,10 @@ def test_numbers_that_the_passage_lacks_are_named(
 
     assert support.missing == missing
     assert support.share < 1.0
+
+
+def test_a_word_of_two_parts_is_named_if_one_part_is_missing() -> None:
+    assert only("The half-timbered hall.", sheet("The half hall.")).missing == ("half-timbered",)
 
 
 def test_what_is_missing_is_named_once_as_written_without_its_marks() -> None:
