@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from factsheets import claims
+from factsheets import claims, folding
 from factsheets.bot import chunking
 from factsheets.snapshot import BotSection, BotSheet
 from tests.factsheets.bot import demo
@@ -100,6 +100,10 @@ def test_a_phrase_is_not_found_across_two_sections() -> None:
 @pytest.mark.parametrize("phrase", [".*", "five.", "(", "\\", "a" * 2_000])
 def test_a_phrase_is_no_pattern(phrase: str) -> None:
     assert found(phrase, f"It closes at {phrase}") == [phrase]
+
+
+def test_phrases_that_people_type_do_not_fill_the_memory() -> None:
+    assert folding.needle.cache_info().maxsize is not None
 
 
 # ---- support: found, and what is missing ----
