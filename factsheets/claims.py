@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from factsheets.bot import chunking, rarity
 from factsheets.bot.analysis import Analyser
@@ -39,7 +40,7 @@ class Support:
     """The passage of a sheet nearest to one sentence of a claim.
 
     `share` (0 to 1) is how much of the sentence the passage has; `missing` are
-    the sentence's content words that it lacks, as written.
+    the sentence's content words that it lacks, whole or in part, as written.
     """
 
     claim: str
@@ -66,11 +67,7 @@ def mentions(phrase: str, sheet: BotSheet) -> tuple[Mention, ...]:
 def support(claim: str, sheet: BotSheet) -> tuple[Support, ...]:
     """For each sentence of a claim that says anything, the nearest passage of the sheet."""
     analyser = Analyser(sheet.language)
-    windows = [
-        (section, passage, frozenset(analyser.words(f"{section.heading} {passage}")))
-        for section in sheet.sections
-        for passage in _windows(section)
-    ]
+    windows = [window for section in sheet.sections for window in _windows(section, analyser)]
     found = (
         _nearest(span.of(claim), windows, analyser, sheet.language)
         for span in chunking.sentences(claim)
@@ -87,10 +84,12 @@ def _nearest(
     wanted = frozenset(analyser.words(sentence))
     if not wanted:
         return None
+    # Most windows have few of the words wanted, and the same ones.
+    share = cache(lambda found: rarity.share(found, wanted, language))
     best = max(
         windows,
         # Of equals the shorter: it shows the place more closely.
-        key=lambda window: (rarity.share(window[2], wanted, language), -len(window[1])),
+        key=lambda window: (share(window[2] & wanted), -len(window[1])),
         default=None,
     )
     if best is None or not best[2] & wanted:
@@ -108,13 +107,19 @@ def _nearest(
 
 def _lacking(sentence: str, stems: frozenset[str], analyser: Analyser) -> tuple[str, ...]:
     words = (word.strip(".,;:!?()[]“”\"'‘’") for word in sentence.split())
-    lacking = [word for word in words if (of := set(analyser.words(word))) and not of & stems]
+    # Of a range such as 10–17 both ends must stand there.
+    lacking = [word for word in words if not stems.issuperset(analyser.words(word))]
     return tuple(dict.fromkeys(lacking))
 
 
-def _windows(section: BotSection) -> Iterator[str]:
-    """Every stretch of up to three neighbouring sentences."""
+def _windows(
+    section: BotSection, analyser: Analyser
+) -> Iterator[tuple[BotSection, str, frozenset[str]]]:
+    """Every stretch of up to three neighbouring sentences, with its stems and the heading's."""
+    heading = frozenset(analyser.words(section.heading))
     spans = chunking.sentences(section.text)
+    stems = [frozenset(analyser.words(span.of(section.text))) for span in spans]
     for first in range(len(spans)):
         for last in range(first, min(first + WINDOW, len(spans))):
-            yield section.text[spans[first].start : spans[last].end]
+            passage = section.text[spans[first].start : spans[last].end]
+            yield section, passage, heading.union(*stems[first : last + 1])

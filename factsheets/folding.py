@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 _ALIKE = str.maketrans(
     {
@@ -60,9 +60,9 @@ def _belongs_to_the_letter_before(character: str) -> bool:
     return unicodedata.combining(character) != 0 or "\u1160" <= character <= "\u11ff"
 
 
-@cache
+@lru_cache(maxsize=4096)
 def needle(value: str) -> str:
-    """A value as it is looked for. Values are few and asked for again and again."""
+    """A value as it is looked for. Those of probes are few and asked for again and again."""
     return fold(value).text
 
 
