@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 
 
 def _may(permission: str) -> Callable[[HttpRequest], bool]:
@@ -28,13 +28,19 @@ def _item(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
     }
 
 
+def _on_sheets(request: HttpRequest) -> bool:
+    """Below the sheets' address stands the report too, which has an item of its own."""
+    address, report = reverse("admin:factsheets_sheet_changelist"), reverse("admin:stale_report")
+    return request.path.startswith(address) and request.path != report
+
+
 def groups() -> list[dict[str, Any]]:
     """Groups of links to lists, in the order of the work."""
     return [
         {
             "title": "Sheets",
             "items": [
-                _item("Sheets", "history_edu", "factsheets", "sheet"),
+                {**_item("Sheets", "history_edu", "factsheets", "sheet"), "active": _on_sheets},
                 _item("Sections", "article", "factsheets", "section"),
                 _item("Sources", "menu_book", "factsheets", "source"),
                 _item("Citations", "format_quote", "factsheets", "citation"),
