@@ -1,10 +1,14 @@
 """The Celery application. Rows in the database are the truth; tasks carry ids only."""
 
 import os
+import sys
 import time
+from pathlib import Path
 
 from celery import Celery
 from celery.signals import beat_init, setup_logging
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django_structlog.celery.steps import DjangoStructLogInitStep
 from kombu.exceptions import OperationalError
 
@@ -15,6 +19,17 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 # Tasks log under the id of the request that sent them.
 app.steps["worker"].add(DjangoStructLogInitStep)
+
+
+@app.on_configure.connect
+def _say_nonsense_in_one_sentence(**_: object) -> None:
+    """Worker and beat end as every command does when a setting cannot be read."""
+    try:
+        settings.DEBUG  # noqa: B018  (reads them all)
+    except ImproperlyConfigured as error:
+        if Path(sys.argv[0]).name in {"celery", "__main__.py"}:
+            sys.exit(f"error: {error}")
+        raise
 
 
 @setup_logging.connect

@@ -7,6 +7,7 @@ nothing, and only into a database that has no tables yet.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 
 from factsheets.errors import Refused
 
@@ -33,6 +35,8 @@ def write(path: Path) -> None:
     """Write the database to a new file that its owner alone may read."""
     if path.exists():
         raise BackupRefused(f"{path} is there already; give another name, for none is overwritten.")
+    if connection.vendor == "postgresql":
+        _is_as_new_as_the_server("pg_dump")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
         # Made first, so that no moment passes in which others could read it.
@@ -47,6 +51,7 @@ def write(path: Path) -> None:
             )
         else:
             _copy_sqlite_to(unfinished)
+        _on_the_disk(unfinished)
         os.link(unfinished, path)
     except FileExistsError as error:
         raise BackupRefused(
@@ -71,6 +76,8 @@ def read(path: Path) -> None:
         )
     if connection.vendor == "postgresql":
         _is(head.startswith(_POSTGRES), path, "PostgreSQL")
+        _is_as_new_as_the_server("pg_restore")
+        _is_ours(_migrations_in_dump(path), path)
         _run(
             "pg_restore",
             "--no-owner",
@@ -92,6 +99,38 @@ def _is(fits: bool, path: Path, database: str) -> None:
         )
 
 
+def _is_ours(migrations: set[tuple[str, str]], path: Path) -> None:
+    """Every migration in it is known here: it is a Muniment's, and none later than this one."""
+    known = set(MigrationLoader(None).disk_migrations)
+    apps = {app for app, _ in known}
+    _is({"factsheets", "evals"} <= {app for app, _ in migrations}, path, "Muniment")
+    for app, name in sorted(migrations):
+        if app in apps and (app, name) not in known:
+            raise BackupRefused(
+                f"{path} was made by a later version, which has the migration {app}.{name}; "
+                "restore it with that version."
+            )
+
+
+def _migrations_in_copy(copy: sqlite3.Connection) -> set[tuple[str, str]]:
+    try:
+        return set(copy.execute("SELECT app, name FROM django_migrations"))
+    except sqlite3.OperationalError:
+        return set()
+
+
+def _migrations_in_dump(path: Path) -> set[tuple[str, str]]:
+    """Rows of the migrations' table, as pg_restore writes them: id, app, name, time."""
+    said = _run("pg_restore", "--data-only", "--table=django_migrations", "--file=-", str(path))
+    rows = (line.split("\t") for line in said.splitlines())
+    return {(row[1], row[2]) for row in rows if len(row) == 4}
+
+
+def _on_the_disk(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def _copy_sqlite_to(path: Path) -> None:
     connection.ensure_connection()
     with closing(sqlite3.connect(path)) as copy:
@@ -105,10 +144,7 @@ def _copy_sqlite_from(path: Path) -> None:
     address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(address, uri=True)) as copy:
         _whole(copy, path)
-        tables = {
-            row[0] for row in copy.execute("SELECT name FROM sqlite_master WHERE type='table'")
-        }
-        _is({"django_migrations", "factsheets_sheet"} <= tables, path, "Muniment")
+        _is_ours(_migrations_in_copy(copy), path)
         connection.ensure_connection()
         copy.backup(connection.connection)
 
@@ -122,8 +158,19 @@ def _whole(copy: sqlite3.Connection, path: Path) -> None:
         raise BackupRefused(f"{path} is damaged; choose another backup.")
 
 
-def _run(program: str, *arguments: str) -> None:
-    """A tool of PostgreSQL's. What it needs to log in stands in its environment alone."""
+def _is_as_new_as_the_server(program: str) -> None:
+    version = re.search(r"\d+", _run(program, "--version"))
+    connection.ensure_connection()
+    server = connection.pg_version // 10_000  # type: ignore[attr-defined]
+    if version and int(version[0]) < server:
+        raise BackupRefused(
+            f"{program} is of PostgreSQL {version[0]} and the server of {server}; "
+            f"install the client tools of PostgreSQL {server}."
+        )
+
+
+def _run(program: str, *arguments: str) -> str:
+    """What a tool of PostgreSQL's says. What it needs to log in stands in its environment alone."""
     if shutil.which(program) is None:
         raise BackupRefused(
             f"{program} is not installed here; install the client tools of your PostgreSQL."
@@ -133,22 +180,32 @@ def _run(program: str, *arguments: str) -> None:
         env={**os.environ, **_login(connection.settings_dict)},
         capture_output=True,
         text=True,
+        errors="replace",
         check=False,
     )
     if ended.returncode:
         said = (ended.stderr.strip().splitlines() or ["no reason given"])[0]
         raise BackupRefused(f"{program} did not end well and nothing was changed ({said}).")
+    return ended.stdout
 
 
 def _login(database: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        name: str(database[key])
-        for name, key in (
-            ("PGDATABASE", "NAME"),
-            ("PGUSER", "USER"),
-            ("PGPASSWORD", "PASSWORD"),
-            ("PGHOST", "HOST"),
-            ("PGPORT", "PORT"),
-        )
-        if database.get(key)
+    """How Django logs in, as the tools want it: parts of the address, and what stood behind `?`."""
+    said = {
+        **{name: database.get(key) for name, key in _PARTS.items()},
+        **{name: database.get("OPTIONS", {}).get(key) for name, key in _OPTIONS.items()},
     }
+    return {name: str(value) for name, value in said.items() if value}
+
+
+_PARTS = {
+    "PGDATABASE": "NAME",
+    "PGUSER": "USER",
+    "PGPASSWORD": "PASSWORD",
+    "PGHOST": "HOST",
+    "PGPORT": "PORT",
+}
+_OPTIONS = {
+    f"PG{key.upper()}": key
+    for key in ("sslmode", "sslrootcert", "sslcert", "sslkey", "service", "passfile")
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,26 +30,17 @@ class Answer:
     err: str
 
 
-Command = Callable[..., Answer]
+@dataclass
+class Command:
+    """`manage.py` on data of its own."""
 
+    environment: dict[str, str]
 
-def command(var: Path, **environment: str) -> Command:
-    """`manage.py` on the data in a folder, or in the database that the environment names."""
-
-    def run(*arguments: str, **more: str) -> Answer:
+    def __call__(self, *arguments: str, **more: str) -> Answer:
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=ROOT,
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": os.environ.get("HOME", "/"),
-                "READ_DOT_ENV": "no",
-                "SECRET_KEY": "k" * 50,
-                "MUNIMENT_VAR": str(var),
-                "PYTHONWARNINGS": "ignore",
-                **environment,
-                **more,
-            },
+            env={**self.environment, **more},
             capture_output=True,
             text=True,
             check=False,
@@ -57,7 +48,20 @@ def command(var: Path, **environment: str) -> Command:
         )
         return Answer(done.returncode, done.stdout, done.stderr)
 
-    return run
+
+def command(var: Path, **environment: str) -> Command:
+    """`manage.py` on the data in a folder, or in the database that the environment names."""
+    return Command(
+        {
+            "PATH": os.environ["PATH"],
+            "HOME": os.environ.get("HOME", "/"),
+            "READ_DOT_ENV": "no",
+            "SECRET_KEY": "k" * 50,
+            "MUNIMENT_VAR": str(var),
+            "PYTHONWARNINGS": "ignore",
+            **environment,
+        }
+    )
 
 
 @contextmanager

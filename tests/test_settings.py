@@ -14,7 +14,7 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
 from django.test import override_settings
 
-from tests.processes import command
+from tests.processes import Command, command
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -77,6 +77,33 @@ def test_nonsense_is_one_sentence_with_the_variables_name(name: str, value: str)
 
 
 @pytest.mark.parametrize(
+    "program",
+    [
+        ["gunicorn", "config.wsgi", "--bind", "127.0.0.1:0"],
+        ["celery", "-A", "config", "worker"],
+        ["celery", "-A", "config", "beat"],
+    ],
+    ids=" ".join,
+)
+def test_every_process_says_nonsense_in_one_sentence_and_does_not_start(
+    program: list[str],
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", *program],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "READ_DOT_ENV": "no", "SECRET_KEY": "short"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: SECRET_KEY must be set to ")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "DATABASE_URL",
@@ -107,11 +134,16 @@ PRODUCTION = {
 }
 
 
-def test_the_environment_of_the_guide_passes_djangos_check_for_deployment(tmp_path: Path) -> None:
-    run = command(tmp_path, **PRODUCTION)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Command:
+    """`manage.py` of a migrated installation with the guide's environment."""
+    run = command(tmp_path_factory.mktemp("server"), **PRODUCTION)
     assert run("migrate", "-v", "0").code == 0
+    return run
 
-    checked = run("check", "--deploy", "--database", "default", "--fail-level", "WARNING")
+
+def test_the_environment_of_the_guide_passes_djangos_check_for_deployment(server: Command) -> None:
+    checked = server("check", "--deploy", "--database", "default", "--fail-level", "WARNING")
 
     assert (checked.code, checked.err) == (0, "")
     assert checked.out == "System check identified no issues (0 silenced).\n"
@@ -124,22 +156,21 @@ def test_djangos_check_for_deployment_finds_what_is_left_open() -> None:
     assert "security.W008" in ended.stderr
 
 
-def test_the_first_administrator_is_made_from_the_environment_alone(tmp_path: Path) -> None:
-    run = command(tmp_path)
-    assert run("migrate", "-v", "0").code == 0
-    account = {
-        "DJANGO_SUPERUSER_USERNAME": "root",
-        "DJANGO_SUPERUSER_EMAIL": "root@example.org",
-        "DJANGO_SUPERUSER_PASSWORD": "correct-horse-battery-staple",
-    }
+def test_the_first_administrator_is_made_from_the_environment_alone(server: Command) -> None:
+    made = server(
+        "createsuperuser",
+        "--noinput",
+        DJANGO_SUPERUSER_USERNAME="root",
+        DJANGO_SUPERUSER_EMAIL="root@example.org",
+        DJANGO_SUPERUSER_PASSWORD="correct-horse-battery-staple",
+    )
 
-    made = run("createsuperuser", "--noinput", **account)
-    again = run("createsuperuser", "--noinput", **account)
-
+    look = (
+        "from django.contrib.auth.models import User; u = User.objects.get(); "
+        "print(u.username, u.is_superuser, u.check_password('correct-horse-battery-staple'))"
+    )
     assert (made.code, made.out) == (0, "Superuser created successfully.\n")
-    assert again.code == 1
-    look = "from django.http import HttpRequest; from django.contrib.auth import authenticate as a; print(a(HttpRequest(), username='root', password='correct-horse-battery-staple').is_superuser)"
-    assert run("shell", "-v", "0", "--no-imports", "-c", look).out == "True\n"
+    assert server("shell", "-v", "0", "--no-imports", "-c", look).out == "root True True\n"
 
 
 def test_collected_static_files_have_names_that_change_with_their_content(tmp_path: Path) -> None:
