@@ -409,6 +409,9 @@ def test_an_error_brings_no_exception_that_holds_the_request(api, step):
 
 def test_neither_key_nor_prompt_nor_question_is_logged_even_at_debug(api, caplog):
     caplog.set_level(logging.DEBUG)
+    # The settings keep these quieter; here they may say all that they would.
+    for library in ("httpx", "httpx2", "httpcore"):
+        caplog.set_level(logging.DEBUG, logger=library)
     api.script(Step(), Step(status=500), Step(drop=True))
 
     ask()
