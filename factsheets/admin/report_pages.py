@@ -42,11 +42,13 @@ def report(request: HttpRequest) -> HttpResponse:
         text = stale_report_files.as_csv(rows)
         return _file(text, "text/csv; charset=utf-8", f"stale-report-{today}.csv")
     kinds = dict(Source.Kind.choices)
+    checked = access.sheets(request.user, "factsheets.add_check")
+    may_check = set(checked.values_list("pk", flat=True))
     return page(
         request,
         "factsheets/stale_report.html",
         title="What wants checking",
-        rows=[_shown(row, kinds) for row in rows],
+        rows=[_shown(row, kinds, may_check) for row in rows],
         counts=_counts(every),
         total=len(every),
         today=today,
@@ -73,8 +75,12 @@ def _day(request: HttpRequest) -> date:
         return timezone.localdate()
 
 
-def _shown(row: Row, kinds: dict[str, str]) -> dict[str, Any]:
-    return {"row": row, "kinds": ", ".join(kinds[kind] for kind in row.kinds)}
+def _shown(row: Row, kinds: dict[str, str], may_check: set[int]) -> dict[str, Any]:
+    return {
+        "row": row,
+        "kinds": ", ".join(kinds[kind] for kind in row.kinds),
+        "may_check": row.sheet_id in may_check and row.state != "retired",
+    }
 
 
 def _counts(rows: list[Row]) -> list[tuple[str, int]]:

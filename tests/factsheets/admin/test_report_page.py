@@ -143,10 +143,9 @@ def test_a_row_says_state_reasons_days_and_who_sees_to_it(demo: None, viewer: Cl
     assert "29 Nov 2026 28 Feb 2027 olga" in text
 
 
-def test_every_row_leads_to_its_section_and_to_the_check_of_it_and_back(
-    demo: None, viewer: Client
-) -> None:
-    response = ask(viewer, sheet=CAFE)
+def test_every_row_leads_to_its_section_and_to_the_check_of_it_and_back(demo: None) -> None:
+    editor = browser(factories.person("edward", roles.EDITOR))
+    response = ask(editor, sheet=CAFE)
     links = Page(response).links()
     sections = [each["row"].section_id for each in response.context["rows"]]
 
@@ -154,10 +153,29 @@ def test_every_row_leads_to_its_section_and_to_the_check_of_it_and_back(
     for pk in sections:
         section = reverse("admin:factsheets_section_change", args=[pk])
         assert section in links
-        assert viewer.get(section).status_code == 200
+        assert editor.get(section).status_code == 200
         check = reverse("admin:section_check", args=[pk])
         back = f"?next=%2Fadmin%2Ffactsheets%2Fsheet%2Fstale-report%2F%3Fon%3D{IN_HALF_A_YEAR}"
         assert f"{check}{back}%26sheet%3D{CAFE}" in links
+
+
+@pytest.mark.parametrize("role", roles.ROLES)
+def test_a_check_is_offered_to_who_may_record_one(demo: None, role: str) -> None:
+    client = browser(factories.person("somebody", role))
+
+    checks = [link for link in Page(ask(client)).links() if "/check/?next=" in link]
+
+    assert len(checks) == {roles.EDITOR: 17, roles.MAINTAINER: 17}.get(role, 0)
+
+
+def test_a_check_is_offered_on_the_sheet_alone_where_one_may_record_it(demo: None) -> None:
+    user = factories.person("member", roles.VIEWER)
+    factories.save(Member(sheet=Sheet.objects.get(slug=CAFE), user=user, role=roles.EDITOR))
+
+    response = ask(browser(user))
+
+    checks = [link for link in Page(response).links() if "/check/?next=" in link]
+    assert (len(shown(response)), len(checks)) == (17, 3)
 
 
 def test_who_has_left_is_named_beside_who_stands_in(demo: None, viewer: Client) -> None:
