@@ -61,15 +61,15 @@ def record(
     citations = present_citations(section)
     _unchanged(section, citations, seen)
     note = canonical.normalise(note)
-    _told(checked_on, outcome, method, items)
-    _agrees(outcome, items, citations)
-    if checked_on is None:  # `_told` has refused it; for the type.
+    if checked_on is None:
         raise CheckNotRecorded("Say on which day you checked.")
+    _told(outcome, method, items)
+    _agrees(outcome, items, citations)
     _on_a_possible_day(section, citations, items, checked_on, note, timezone.localdate(now))
     _supersedes(section, supersedes, note)
     check = Check.objects.create(
         section=section,
-        text_hash=text_hash(section),
+        text_hash=section.text_hash,
         checked_on=checked_on,
         recorded_at=now,
         checked_by=by,
@@ -100,7 +100,7 @@ def record_imported(
         return None
     check = Check.objects.create(
         section=section,
-        text_hash=text_hash(section),
+        text_hash=section.text_hash,
         checked_on=checked_on,
         recorded_at=now,
         checked_by=by,
@@ -115,7 +115,7 @@ def record_imported(
 
 def seen_now(section: Section) -> Seen:
     """What there is to look at in a section as it stands."""
-    return Seen(text_hash(section), {c.pk: c.use_hash for c in present_citations(section)})
+    return Seen(section.text_hash, {c.pk: c.use_hash for c in present_citations(section)})
 
 
 def present_citations(section: Section) -> list[Citation]:
@@ -123,15 +123,11 @@ def present_citations(section: Section) -> list[Citation]:
     return list(section.citations.present().select_related("source").order_by("position", "id"))
 
 
-def text_hash(section: Section) -> str:
-    """The hash that a check of the section's present text confirms."""
-    return canonical.text_hash(section.heading, section.body)
-
-
 def written_on(section: Section) -> date:
     """The day since when the section has had its present text, in the organisation's zone."""
-    present = text_hash(section)
-    return _since(section, lambda row: canonical.text_hash(row.heading, row.body) == present)
+    return _since(
+        section, lambda row: canonical.text_hash(row.heading, row.body) == section.text_hash
+    )
 
 
 def cited_on(citation: Citation) -> date:
@@ -164,15 +160,13 @@ def _add_items(check: Check, citations: Iterable[Citation], items: Mapping[int, 
 def _unchanged(section: Section, citations: Iterable[Citation], seen: Seen) -> None:
     if section.removed_at is not None:
         raise CheckNotRecorded("The section was taken out of use; restore it before you check it.")
-    if seen != Seen(text_hash(section), {c.pk: c.use_hash for c in citations}):
+    if seen != Seen(section.text_hash, {c.pk: c.use_hash for c in citations}):
         raise CheckNotRecorded(
             "The text or its sources changed while you checked; look at them as they stand now."
         )
 
 
-def _told(checked_on: date | None, outcome: str, method: str, items: Mapping[int, str]) -> None:
-    if checked_on is None:
-        raise CheckNotRecorded("Say on which day you checked.")
+def _told(outcome: str, method: str, items: Mapping[int, str]) -> None:
     if outcome not in Check.Outcome.values:
         raise CheckNotRecorded("Say what the check came to: choose one of its outcomes.")
     if method not in Check.Method.values or method == Check.Method.IMPORTED:

@@ -221,31 +221,28 @@ def _without_secrets(address: str) -> str:
 
 
 def _rules(sheet: Sheet) -> tuple[RuleSnapshot, ...]:
-    """Shared sets first, then the sheet's own; within each by position."""
     links = (
         SheetRuleSet.objects.present()
         .filter(sheet=sheet, ruleset__removed_at__isnull=True)
         .select_related("ruleset")
-        .order_by("-ruleset__shared", "position", "id")
     )
-    order = {link.ruleset_id: place for place, link in enumerate(links)}
-    slugs = {link.ruleset_id: link.ruleset.slug for link in links}
-    rules = Rule.objects.present().filter(ruleset__in=order).order_by("position", "id")
-    return tuple(
-        RuleSnapshot(slugs[rule.ruleset_id], rule.key, rule.kind, rule.text, rule.enabled)
-        for rule in sorted(rules, key=lambda rule: order[rule.ruleset_id])
-    )
+    sets = {link.ruleset_id: link.ruleset for link in links}
+    return _in_order(links, sets, Rule.objects.present().filter(ruleset__in=sets))
 
 
 def _rules_as_of(sheet: Sheet, moment: datetime) -> tuple[RuleSnapshot, ...]:
     links = _then(SheetRuleSet, moment, sheet=sheet)
     sets = {row.id: row for row in _then(RuleSet, moment, id__in={li.ruleset_id for li in links})}
-    in_use = sorted(
-        (link for link in links if link.ruleset_id in sets),
-        key=lambda link: (not sets[link.ruleset_id].shared, link.position, link.id),
-    )
-    order = {link.ruleset_id: place for place, link in enumerate(in_use)}
-    rules = _then(Rule, moment, ruleset__in=order)
+    in_use = [link for link in links if link.ruleset_id in sets]
+    return _in_order(in_use, sets, _then(Rule, moment, ruleset__in=sets))
+
+
+def _in_order(
+    links: Iterable[Any], sets: Mapping[int, Any], rules: Iterable[Any]
+) -> tuple[RuleSnapshot, ...]:
+    """Rules, present or past: shared sets first, then the sheet's own; within each by position."""
+    read = sorted(links, key=lambda link: (not sets[link.ruleset_id].shared, *_place(link)))
+    order = {link.ruleset_id: place for place, link in enumerate(read)}
     return tuple(
         RuleSnapshot(sets[rule.ruleset_id].slug, rule.key, rule.kind, rule.text, rule.enabled)
         for rule in sorted(rules, key=lambda rule: (order[rule.ruleset_id], *_place(rule)))

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from factsheets import canonical, staleness, standings
@@ -104,8 +103,10 @@ def rows(sheets: QuerySet[Sheet], *, today: date) -> list[Row]:
     for section in Section.objects.filter(sheet__in=chosen).order_by("position", "id"):
         sections[section.sheet_id].append(section)
     judged = {sheet.pk: _texts(sheet, sections[sheet.pk]) for sheet in chosen}
-    known = standings.facts({text.section_id: pk for pk, texts in judged.items() for text in texts})
-    plans = _plans(chosen)
+    plans = standings.plans_of([sheet.pk for sheet in chosen])
+    known = standings.facts(
+        {text.section_id: pk for pk, texts in judged.items() for text in texts}, plans
+    )
     keys = {section.pk: section.key for each in sections.values() for section in each}
     found = [
         _row(sheet, keys[text.section_id], text, known[text.section_id], plans, today)
@@ -140,7 +141,7 @@ def _texts(sheet: Sheet, sections: Iterable[Section]) -> list[_Text]:
         return [
             _Text(
                 section.pk,
-                canonical.text_hash(section.heading, section.body),
+                section.text_hash,
                 section.heading,
                 is_live=False,
                 is_retired=not section.included,
@@ -167,7 +168,7 @@ def _row(
     key: str,
     text: _Text,
     known: staleness.SectionFacts,
-    plans: Mapping[tuple[int, int | None], ReviewPlan],
+    plans: standings.Plans,
     today: date,
 ) -> Row:
     standing = staleness.standing(
@@ -204,22 +205,9 @@ def _responsible(*plans: ReviewPlan | None) -> tuple[str, str]:
             if person is None:
                 continue
             if person.is_active:
-                return _name(person), gone
-            gone = gone or _name(person)
+                return person.get_username(), gone
+            gone = gone or person.get_username()
     return "", gone
-
-
-def _name(person: User) -> str:
-    return person.get_username()
-
-
-def _plans(sheets: Iterable[Sheet]) -> dict[tuple[int, int | None], ReviewPlan]:
-    return {
-        (plan.sheet_id, plan.section_id): plan
-        for plan in ReviewPlan.objects.present()
-        .filter(sheet__in=sheets)
-        .select_related("owner", "fallback")
-    }
 
 
 def _urgency(row: Row) -> tuple[object, ...]:

@@ -103,11 +103,8 @@ class Cited:
 
     @property
     def must_bear_out(self) -> bool:
-        """Whether the section cannot stand if this source is against it.
-
-        One cited *because* it contradicts, or for background, may be.
-        """
-        return self.required and self.role in {"supports", "qualifies"}
+        """Whether the section cannot stand if this source is against it."""
+        return must_bear_out(self.role, required=self.required)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +180,14 @@ class Standing:
 def use_hash(source_key: str, locator: str) -> str:
     """Which source a citation uses, and where in it: what a check of the citation looked at."""
     return hashlib.sha256(f"{source_key}\n{locator}".encode()).hexdigest()
+
+
+def must_bear_out(role: str, *, required: bool) -> bool:
+    """Whether a section cannot stand if a source cited in that role is against it.
+
+    One cited *because* it contradicts, or for background, may be.
+    """
+    return required and role in {"supports", "qualifies"}
 
 
 def standing(
@@ -358,14 +363,13 @@ def _edited(looks: Iterable[_Look]) -> Iterator[Reason]:
 
 def _due(due: _Due, today: date) -> Iterator[Reason]:
     late = (today - due.on).days
+    days = f"{abs(late)} {'day' if abs(late) == 1 else 'days'}"
     if late > 0:
-        days = "day" if late == 1 else "days"
-        yield Reason("overdue", f"The check was due by {words(due.on)}, {late} {days} ago.")
+        yield Reason("overdue", f"The check was due by {words(due.on)}, {days} ago.")
     elif late == 0:
         yield Reason("due-soon", "The check is due today.")
     elif -late <= due_soon_days((due.on - due.since).days):
-        days = "day" if late == -1 else "days"
-        yield Reason("due-soon", f"The check is due by {words(due.on)}, in {-late} {days}.")
+        yield Reason("due-soon", f"The check is due by {words(due.on)}, in {days}.")
 
 
 def words(day: date) -> str:

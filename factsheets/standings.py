@@ -19,6 +19,9 @@ from factsheets.models import (
 from factsheets.snapshot import SheetSnapshot
 from factsheets.staleness import CheckFacts, Cited, Interval, Item, Plan, SectionFacts, Standing
 
+#: Review plans by sheet and section; that of the whole sheet under None.
+Plans = Mapping[tuple[int, int | None], ReviewPlan]
+
 
 def of_snapshot(sheet: Sheet, snapshot: SheetSnapshot, *, today: date) -> dict[str, Standing]:
     """Every section of a picture of the sheet, by key, with its present sources and checks."""
@@ -38,27 +41,37 @@ def of_snapshot(sheet: Sheet, snapshot: SheetSnapshot, *, today: date) -> dict[s
 def of_sections(sections: Collection[Section], *, today: date) -> dict[int, Standing]:
     """Sections as drafted, by primary key."""
     known = facts({section.pk: section.sheet_id for section in sections})
-    return {
-        section.pk: staleness.standing(
-            known[section.pk],
-            text_hash=canonical.text_hash(section.heading, section.body),
-            today=today,
-            is_retired=not section.included or section.removed_at is not None,
-        )
-        for section in sections
-    }
+    return {section.pk: drafted(section, known[section.pk], today=today) for section in sections}
 
 
 def of_section(section: Section, *, today: date) -> Standing:
     """One section as drafted."""
-    return of_sections([section], today=today)[section.pk]
+    return drafted(section, facts_of(section), today=today)
 
 
-def facts(sections: Mapping[int, int]) -> dict[int, SectionFacts]:
-    """What decides the state of sections, by their primary keys. `sections`: each one's sheet."""
+def drafted(section: Section, known: SectionFacts, *, today: date) -> Standing:
+    """How a section as drafted stands, by facts that are known already."""
+    return staleness.standing(
+        known,
+        text_hash=section.text_hash,
+        today=today,
+        is_retired=not section.included or section.removed_at is not None,
+    )
+
+
+def facts_of(section: Section) -> SectionFacts:
+    """What decides the state of one section."""
+    return facts({section.pk: section.sheet_id})[section.pk]
+
+
+def facts(sections: Mapping[int, int], plans: Plans | None = None) -> dict[int, SectionFacts]:
+    """What decides the state of sections, by their primary keys.
+
+    `sections`: each one's sheet. `plans`: those of the sheets, if they are known already.
+    """
     cited = _cited(sections)
     checks = _checks(sections)
-    plans = _plans(set(sections.values()))
+    plans = plans_of(set(sections.values())) if plans is None else plans
     by_kind = intervals_by_kind()
     return {
         pk: SectionFacts(
@@ -67,6 +80,16 @@ def facts(sections: Mapping[int, int]) -> dict[int, SectionFacts]:
             _plan(by_kind, plans.get((sheet, None)), plans.get((sheet, pk))),
         )
         for pk, sheet in sections.items()
+    }
+
+
+def plans_of(sheets: Collection[int]) -> Plans:
+    """The review plans of sheets, with the people they name."""
+    return {
+        (plan.sheet_id, plan.section_id): plan
+        for plan in ReviewPlan.objects.present()
+        .filter(sheet__in=sheets)
+        .select_related("owner", "fallback")
     }
 
 
@@ -114,13 +137,6 @@ def _checks(sections: Collection[int]) -> dict[int, list[CheckFacts]]:
             CheckFacts(check.text_hash, check.checked_on, check.outcome, tuple(items[check.pk]))
         )
     return found
-
-
-def _plans(sheets: Collection[int]) -> dict[tuple[int, int | None], ReviewPlan]:
-    return {
-        (plan.sheet_id, plan.section_id): plan
-        for plan in ReviewPlan.objects.present().filter(sheet__in=sheets)
-    }
 
 
 def _plan(

@@ -86,7 +86,7 @@ def record(request: HttpRequest, section_id: int) -> HttpResponse:
     form = CheckForm(citations, sent, initial={"checked_on": today})
     if request.method == "POST" and form.is_valid():
         try:
-            check = checking.record(
+            checking.record(
                 section=section,
                 seen=_seen(request),
                 checked_on=form.cleaned_data["checked_on"],
@@ -101,8 +101,9 @@ def record(request: HttpRequest, section_id: int) -> HttpResponse:
         except Refused as refused:
             form.add_error(None, refused.sentence)
         else:
-            messages.success(request, f"Recorded. {_next(section, check, today)}")
+            messages.success(request, f"Recorded. {_next(section, today)}")
             return redirect(_back(request, section))
+    known = standings.facts_of(section)
     return page(
         request,
         "factsheets/record_check.html",
@@ -110,8 +111,8 @@ def record(request: HttpRequest, section_id: int) -> HttpResponse:
         section=section,
         form=form,
         seen=checking.seen_now(section),
-        standing=standings.of_section(section, today=today),
-        due_on=_due_after(section, today),
+        standing=standings.drafted(section, known, today=today),
+        due_on=staleness.next_due_on(known, checked_on=today),
         checks=section.checks.select_related("superseded_by").order_by(
             "-checked_on", "-recorded_at", "-id"
         )[:20],
@@ -127,7 +128,7 @@ def next_due(request: HttpRequest, section_id: int) -> HttpResponse:
     section = _section(request, section_id, "factsheets.view_section")
     try:
         day = date.fromisoformat(request.GET.get("checked_on", ""))
-        due_on = _due_after(section, day)
+        due_on = staleness.next_due_on(standings.facts_of(section), checked_on=day)
     except (ValueError, OverflowError):
         due_on = None
     return render(request, "factsheets/next_due.html", {"due_on": due_on})
@@ -157,12 +158,7 @@ def _seen(request: HttpRequest) -> checking.Seen:
     return checking.Seen(str(request.POST.get("text_hash", "")), uses)
 
 
-def _due_after(section: Section, day: date) -> date | None:
-    facts = standings.facts({section.pk: section.sheet_id})[section.pk]
-    return staleness.next_due_on(facts, checked_on=day)
-
-
-def _next(section: Section, check: Check, today: date) -> str:
+def _next(section: Section, today: date) -> str:
     standing = standings.of_section(section, today=today)
     if standing.state in {"fresh", "due-soon", "overdue"} and standing.due_on:
         return f"The next check is due by {staleness.words(standing.due_on)}."

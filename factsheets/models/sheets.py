@@ -9,6 +9,7 @@ from django.core.validators import MaxLengthValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Length
 
+from factsheets import canonical
 from factsheets.models.rules import BotProfile
 from factsheets.models.tracking import TAKEN, SheetPath, TrackedModel
 
@@ -204,6 +205,11 @@ class Section(TrackedModel):
 
     def __str__(self) -> str:
         return self.heading
+
+    @property
+    def text_hash(self) -> str:
+        """What a check of the section's present text confirms."""
+        return canonical.text_hash(self.heading, self.body)
 
     def label(self) -> str:
         return self.key

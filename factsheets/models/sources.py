@@ -105,7 +105,7 @@ class Citation(TrackedModel):
     @property
     def must_bear_out(self) -> bool:
         """Whether the section cannot stand if this source is against it."""
-        return self.required and self.role in {self.Role.SUPPORTS, self.Role.QUALIFIES}
+        return staleness.must_bear_out(self.role, required=self.required)
 
     @property
     def use_hash(self) -> str:

@@ -356,7 +356,7 @@ def test_sources_that_changed_meanwhile_are_not_confirmed(
 
 def test_whoever_looked_at_nothing_confirms_nothing(hours: Section) -> None:
     refuses("changed while you checked", hours, seen=Seen("", {}))
-    refuses("changed while you checked", hours, seen=Seen(checking.text_hash(hours), {}))
+    refuses("changed while you checked", hours, seen=Seen(hours.text_hash, {}))
 
 
 def test_a_section_taken_out_of_use_is_not_checked(hours: Section) -> None:

@@ -457,7 +457,7 @@ def test_the_report_asks_the_database_as_often_for_many_as_for_few(
         plan(of, owner=factories.person("olga"))
 
     # Sheets, sections, plans; citations, checks, their items, plans again, intervals.
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(7):
         rows = report(TODAY, state="all")
 
     assert len(rows) == sheets * sections

@@ -183,7 +183,7 @@ def test_a_citation_whose_words_changed_is_still_checked(hours: Section) -> None
 def test_an_item_older_than_the_record_of_uses_still_counts(hours: Section) -> None:
     old = Check.objects.create(
         section=hours,
-        text_hash=checking.text_hash(hours),
+        text_hash=hours.text_hash,
         checked_on=FIRST,
         recorded_at=NOON,
         checked_by=factories.person("ben"),

@@ -152,7 +152,7 @@ def test_a_check_is_recorded_with_what_was_found_in_each_source(
     assert (check.section, check.checked_on) == (section, timezone.localdate())
     assert (check.outcome, check.method, check.note) == ("confirmed", "read-online", "Rang them.")
     assert check.checked_by_name == "carla"
-    assert check.text_hash == checking.text_hash(section)
+    assert check.text_hash == section.text_hash
     assert {item.citation: item.outcome for item in check.items.all()} == {
         leaflet: "supports",
         page: "supports-partly",
@@ -289,7 +289,7 @@ def test_what_changed_while_somebody_checked_is_not_confirmed(
 
     assert response.status_code == 200
     assert not Check.objects.exists()
-    assert form(response)["text_hash"] == checking.text_hash(Section.objects.get(pk=section.pk))
+    assert form(response)["text_hash"] == Section.objects.get(pk=section.pk).text_hash
 
 
 def test_the_page_after_a_change_shows_the_new_text_and_says_why(
