@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from ipaddress import ip_address
 from typing import Any
 
 from csp.constants import HEADER, NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
-from csp.middleware import CSPMiddleware
 from csp.utils import build_policy
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 
 #: Outside the admin nothing is shown that loads anything.
 STRICT: dict[str, list[Any]] = {
@@ -35,15 +35,19 @@ ADMIN: dict[str, list[Any]] = {
 }
 
 
-class ContentPolicy(CSPMiddleware):
-    """The strict policy, and below /admin/ the admin's. No page has one of its own."""
+#: Nothing here needs any of these.
+_PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=()"
 
-    def process_request(self, request: HttpRequest) -> None:
-        """Nothing: no page uses a nonce."""
 
-    def process_response(
-        self, request: HttpRequest, response: HttpResponseBase
-    ) -> HttpResponseBase:
+class BrowserPolicy:
+    """What browsers may load and do: the strict policy, and below /admin/ the admin's."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response["Permissions-Policy"] = _PERMISSIONS
         # Django's own pages for those who look for a mistake bring their style with them.
         if not (settings.DEBUG and response.status_code in {404, 500}):
             response[HEADER] = _policy(is_admin=request.path_info.startswith("/admin/"))
@@ -54,18 +58,6 @@ class ContentPolicy(CSPMiddleware):
 def _policy(*, is_admin: bool) -> str:
     # Built once: it would be a fifth of what the polled address costs.
     return build_policy(config=ADMIN if is_admin else STRICT)
-
-
-class PermissionsPolicy:
-    """Nothing here needs a camera, a place or a payment."""
-
-    def __init__(self, get_response: Any) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response: HttpResponse = self.get_response(request)
-        response["Permissions-Policy"] = "camera=(), geolocation=(), microphone=(), payment=()"
-        return response
 
 
 def client_address(request: HttpRequest) -> str | None:

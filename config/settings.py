@@ -20,7 +20,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 
-from config import logs, navigation, security
+from config import logs, navigation
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -146,7 +146,6 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "axes",
-    "csp",
     "django_structlog",
     "factsheets",
     "evals",
@@ -155,8 +154,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.logs.RequestLog",
     "django.middleware.security.SecurityMiddleware",
-    "config.security.ContentPolicy",
-    "config.security.PermissionsPolicy",
+    "config.security.BrowserPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -277,8 +275,6 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
-
-CONTENT_SECURITY_POLICY = {"DIRECTIVES": security.STRICT}
 
 # ---- log-ins that fail: five of one name from one address close it for a while ----
 AXES_FAILURE_LIMIT = 5

@@ -5,14 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evals.models import Attempt, Turn, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of a reply. `outcome` is the verdict's that rests on it, or ""."""
-
-    text: str
-    outcome: str = ""
+from factsheets.marking import Piece, pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +34,4 @@ def _pieces(text: str, verdicts: list[Verdict]) -> tuple[Piece, ...]:
             if v.span_start is not None and v.span_end is not None
         ),
     )
-    pieces: list[Piece] = []
-    position = 0
-    for start, _, end, outcome in spans:
-        if start < position:
-            continue
-        pieces += [Piece(text[position:start]), Piece(text[start:end], outcome)]
-        position = end
-    pieces.append(Piece(text[position:]))
-    return tuple(piece for piece in pieces if piece.text)
+    return pieces(text, [(start, end, outcome) for start, _, end, outcome in spans])

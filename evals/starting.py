@@ -17,10 +17,10 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from evals import exchange as probes_exchange
-from evals.models import Probe, Suite, SuiteRequirement
+from evals.models import Suite, SuiteRequirement
 from factsheets import editing, exchange
 from factsheets.errors import Refused
-from factsheets.models import Citation, GatePolicy, Rule, Section, Sheet, SheetRuleSet
+from factsheets.models import Citation, GatePolicy, Sheet, SheetRuleSet, TrackedModel
 from factsheets.models.locking import hold_still
 from factsheets.models.tracking import change_set
 
@@ -147,6 +147,14 @@ def _title(wanted: str) -> str:
     return wanted[: Suite._meta.get_field("title").max_length]
 
 
+def _copy[M: TrackedModel](row: M, **changed: object) -> M:
+    """A new row with the columns of a present one, but for those that are to differ."""
+    columns = (c.attname for c in row._meta.concrete_fields if not c.primary_key)
+    copy = type(row)(**{name: getattr(row, name) for name in columns} | changed)
+    copy.save()
+    return copy
+
+
 def _copy_policy(original: Sheet, sheet: Sheet) -> None:
     policy = GatePolicy.objects.present().filter(sheet=original).first()
     if policy is not None:
@@ -167,28 +175,10 @@ def _copy_sections(original: Sheet, sheet: Sheet) -> None:
     ):
         citations.setdefault(citation.section_id, []).append(citation)
     for section in original.sections.present().order_by("position", "id"):
-        copy = Section(
-            sheet=sheet,
-            key=section.key,
-            position=section.position,
-            heading=section.heading,
-            question=section.question,
-            body=section.body,
-            included=section.included,
-            note=section.note,
-        )
-        copy.save()
+        copy = _copy(section, sheet_id=sheet.pk)
         for citation in citations.get(section.pk, []):
-            Citation(
-                section=copy,
-                source=citation.source,
-                locator=citation.locator,
-                claims=citation.claims,
-                quote=citation.quote,
-                role=citation.role,
-                required=citation.required,
-                position=citation.position,
-            ).save()
+            # The source too: its key names the citation in the list of changes.
+            _copy(citation, section_id=copy.pk, source=citation.source)
 
 
 def _links(original: Sheet) -> list[SheetRuleSet]:
@@ -203,14 +193,7 @@ def _links(original: Sheet) -> list[SheetRuleSet]:
 
 def _copy_rules(link: SheetRuleSet, own_id: int) -> None:
     for rule in link.ruleset.rules.present().order_by("position", "id"):
-        Rule(
-            ruleset_id=own_id,
-            key=rule.key,
-            kind=rule.kind,
-            text=rule.text,
-            position=rule.position,
-            enabled=rule.enabled,
-        ).save()
+        _copy(rule, ruleset_id=own_id)
 
 
 def _required(original: Sheet) -> list[Suite]:
@@ -222,26 +205,12 @@ def _copy_suite(suite: Suite, original: Sheet, sheet: Sheet) -> Suite:
     """A suite of the original under names of the copy: what named the original names the copy."""
     ending = suite.slug.removeprefix(f"{original.slug}-")
     what = suite.title.removeprefix(f"{original.title}: ")
-    copy = Suite(
+    copy = _copy(
+        suite,
         slug=_free(f"{sheet.slug}-{ending}"),
         title=_title(f"{sheet.title}: {what}"),
-        sheet=sheet,
-        repeats=suite.repeats,
-        pass_bar=suite.pass_bar,
+        sheet_id=sheet.pk,
     )
-    copy.save()
     for probe in suite.probes.present().order_by("position", "id"):
-        Probe(
-            suite=copy,
-            key=probe.key,
-            position=probe.position,
-            category=probe.category,
-            turns=probe.turns,
-            must=probe.must,
-            checks=probe.checks,
-            severity=probe.severity,
-            needs=probe.needs,
-            active=probe.active,
-            note=probe.note,
-        ).save()
+        _copy(probe, suite_id=copy.pk)
     return copy

@@ -23,25 +23,19 @@ from evals.forms import NewSheetForm
 from evals.models import Attempt, Run
 from factsheets import access
 from factsheets.admin.base import person
-from factsheets.admin.pages import page
+from factsheets.admin.pages import number, page, sheet_for
 from factsheets.errors import Refused
 from factsheets.models import Sheet
-
-
-def _sheet(request: HttpRequest, sheet_id: int, permission: str) -> Sheet:
-    """The sheet, for who has the permission on it; others are told no."""
-    sheet = get_object_or_404(Sheet.objects.present(), pk=sheet_id)
-    access.require(request.user, permission, sheet)
-    return sheet
 
 
 @admin.site.admin_view
 @require_POST
 def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """Start a run on the draft, or on a publication, and go back to the gate."""
-    sheet = _sheet(request, sheet_id, "evals.start_run")
-    number = request.POST.get("publication", "")
-    if number and not (number.isdecimal() and len(number) < 10):
+    sheet = sheet_for(request, sheet_id, "evals.start_run")
+    wanted = request.POST.get("publication", "")
+    publication = number(wanted)
+    if wanted and publication is None:
         messages.error(request, "Choose a publication by its number.")
         return redirect("admin:sheet_gate", sheet.pk)
     if sheet.runs.filter(state=Run.State.RUNNING).exists():
@@ -51,7 +45,7 @@ def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
     try:
         run = runs.start(
             sheet_id=sheet.pk,
-            publication_number=int(number) if number else None,
+            publication_number=publication,
             by=person(request),
             now=timezone.now(),
         )
@@ -83,7 +77,7 @@ def cancel(request: HttpRequest, run_id: UUID) -> HttpResponse:
 @require_safe
 def progress(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """The sheet's newest runs as a fragment; it asks for itself again while one is open."""
-    sheet = _sheet(request, sheet_id, "evals.view_run")
+    sheet = sheet_for(request, sheet_id, "evals.view_run")
     newest = list(
         Run.objects.filter(sheet=sheet)
         .defer("content", "rules_text")
@@ -120,16 +114,13 @@ def detail(request: HttpRequest, run_id: UUID) -> HttpResponse:
         )
     )
     worst_first = sorted(attempts, key=lambda a: a.outcome == Attempt.Outcome.PASS)
-    return render(
+    return page(
         request,
         "evals/run.html",
-        {
-            **admin.site.each_context(request),
-            "title": f"Run of {run.started_at:%d %B %Y, %H:%M} on {run.sheet}",
-            "run": run,
-            "attempts": [(attempt, highlight.turns(attempt)) for attempt in worst_first],
-            "spends": sum(len(attempt.spends.all()) for attempt in attempts),
-        },
+        title=f"Run of {run.started_at:%d %B %Y, %H:%M} on {run.sheet}",
+        run=run,
+        attempts=[(attempt, highlight.turns(attempt)) for attempt in worst_first],
+        spends=sum(len(attempt.spends.all()) for attempt in attempts),
     )
 
 

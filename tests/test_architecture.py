@@ -22,6 +22,7 @@ CORE = {
     "factsheets.sizing",
     "factsheets.folding",
     "factsheets.claims",
+    "factsheets.marking",
     "factsheets.moments",
     "factsheets.yaml_files",
     "factsheets.bot.chunking",

@@ -13,11 +13,11 @@ from factsheets.models import Sheet
 
 
 def sheet_for(request: HttpRequest, sheet_id: int, permission: str) -> Sheet:
-    """The sheet, for who has the permission of this app on it; others are told no."""
+    """The sheet, for who has the permission on it; others are told no."""
     sheet = get_object_or_404(
         Sheet.objects.present().select_related("bot", "state__live_publication"), pk=sheet_id
     )
-    access.require(request.user, f"factsheets.{permission}", sheet)
+    access.require(request.user, permission, sheet)
     return sheet
 
 

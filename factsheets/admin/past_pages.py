@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,22 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from factsheets import canonical, claims, delivery, history, moments
+from factsheets import canonical, claims, delivery, history, moments, rulesets
 from factsheets.admin.pages import page, sheet_for
 from factsheets.errors import Refused
+from factsheets.marking import Piece, pieces
 from factsheets.models import PublicationEvent, Sheet
-from factsheets.snapshot import BotSheet, SectionSnapshot, SheetSnapshot, bot_view
+from factsheets.snapshot import SectionSnapshot, SheetSnapshot, bot_view
 
 #: Characters of a word or claim to look for.
 LONGEST_CLAIM = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of text; `found` where it is what was looked for."""
-
-    text: str
-    found: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +36,7 @@ class Side:
 @require_safe
 def past(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """Sections, rules and sources of the sheet at one moment."""
-    sheet = sheet_for(request, sheet_id, "view_sheet")
+    sheet = sheet_for(request, sheet_id, "factsheets.view_sheet")
     now = timezone.now()
     zone = timezone.get_default_timezone()
     text = request.GET.get("at", "").strip()
@@ -83,42 +77,28 @@ def _sides(
         else None
     )
     drafted = history.snapshot_as_of(sheet, moment)
-    if served is not None and drafted is not None and _reads_alike(sheet, served, drafted):
+    if served is not None and drafted is not None and _reads_alike(served, drafted):
         return [_side("As served, and as drafted", drafted, claim)]
     named = (("As served to bots", served), ("As drafted", drafted))
     return [_side(name, snapshot, claim) for name, snapshot in named if snapshot is not None]
 
 
-def _reads_alike(sheet: Sheet, one: SheetSnapshot, other: SheetSnapshot) -> bool:
-    first, second = canonical.candidate(sheet.pk, one), canonical.candidate(sheet.pk, other)
-    return (first.content_bytes, first.rules_text) == (second.content_bytes, second.rules_text)
+def _reads_alike(one: SheetSnapshot, other: SheetSnapshot) -> bool:
+    """Whether a bot reads the same of both."""
+    first, second = ((bot_view(each), rulesets.rules_text(each.rules)) for each in (one, other))
+    return first == second
 
 
 def _side(name: str, snapshot: SheetSnapshot, claim: str) -> Side:
     view = bot_view(snapshot)
     mentions = claims.mentions(claim, view) if claim else ()
+    spans: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for mention in mentions:
+        spans[mention.section].append((mention.start, mention.end, "found"))
     return Side(
         name=name,
         snapshot=snapshot,
-        sections=tuple((s, _pieces(s, mentions)) for s in snapshot.sections),
+        sections=tuple((s, pieces(s.body, spans[s.key])) for s in snapshot.sections),
         mentions=len(mentions),
-        supports=_supports(claim, view),
+        supports=claims.support(claim, view) if claim else (),
     )
-
-
-def _supports(claim: str, view: BotSheet) -> tuple[claims.Support, ...]:
-    return claims.support(claim, view) if claim else ()
-
-
-def _pieces(section: SectionSnapshot, mentions: tuple[claims.Mention, ...]) -> tuple[Piece, ...]:
-    pieces: list[Piece] = []
-    position = 0
-    for mention in mentions:
-        if mention.section == section.key and mention.start >= position:
-            pieces += [
-                Piece(section.body[position : mention.start]),
-                Piece(section.body[mention.start : mention.end], found=True),
-            ]
-            position = mention.end
-    pieces.append(Piece(section.body[position:]))
-    return tuple(piece for piece in pieces if piece.text)

@@ -56,7 +56,7 @@ class ReasonForm(forms.Form):
 @require_safe
 def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """The gate, the probes and what is live, on one page."""
-    sheet = sheet_for(request, sheet_id, "view_sheet")
+    sheet = sheet_for(request, sheet_id, "factsheets.view_sheet")
     view = publishing.look(sheet, now=timezone.now())
     sections = dict(sheet.sections.values_list("key", "pk"))
     may_add = request.user.has_perm("factsheets.add_section", sheet)
@@ -85,7 +85,7 @@ def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
 @require_POST
 def publish(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """Publish what the page showed, or say why not."""
-    sheet = sheet_for(request, sheet_id, "publish_sheet")
+    sheet = sheet_for(request, sheet_id, "factsheets.publish_sheet")
     form = ReasonForm(request.POST)
     if not form.is_valid():
         return _refusal(request, sheet, str(form.errors["reason"][0]))
@@ -112,7 +112,7 @@ def publish(request: HttpRequest, sheet_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def withdraw(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """Ask why, then take the live publication away from bots."""
-    sheet = sheet_for(request, sheet_id, "withdraw_sheet")
+    sheet = sheet_for(request, sheet_id, "factsheets.withdraw_sheet")
     live = sheet.state.live_publication
     if live is None:
         return _refusal(request, sheet, "Nothing is live, so there is nothing to withdraw.")
@@ -145,7 +145,7 @@ def withdraw(request: HttpRequest, sheet_id: int) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def rollback(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """Ask why, then publish an earlier publication's text and rules again."""
-    sheet = sheet_for(request, sheet_id, "rollback_sheet")
+    sheet = sheet_for(request, sheet_id, "factsheets.rollback_sheet")
     wanted = number(request.POST.get("to", request.GET.get("to", "")))
     past = sheet.publications.filter(number=wanted).first() if wanted else None
     if past is None:
