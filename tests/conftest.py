@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import shutil
 import socket
@@ -68,3 +69,11 @@ def _fresh_copies() -> Iterator[None]:
     views.forget_copies()
     yield
     views.forget_copies()
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """For tests of refusals: their log lines would only hide a failure."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)

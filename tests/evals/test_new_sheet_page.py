@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 
 import pytest
 from django.http import HttpResponse
@@ -17,15 +15,7 @@ from tests import factories
 from tests.factories import NOON
 from tests.factsheets.admin import Page
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Refusals are what is tested here; their log lines only hide a failure."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("quiet")]
 
 
 def enter(role: str) -> Client:

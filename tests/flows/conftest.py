@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.flows.product import Product
 from tests.model_api import KEY, ModelApi
@@ -34,3 +37,27 @@ def product(tmp_path_factory: pytest.TempPathFactory, model_api: ModelApi) -> It
         yield running
     finally:
         running.stop()
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    """The machine's own browser, asking for nothing by itself."""
+    return {
+        "executable_path": shutil.which("chromium") or shutil.which("google-chrome"),
+        "args": [
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--no-first-run",
+        ],
+    }
+
+
+@pytest.fixture
+def hosts(page: Page) -> set[str]:
+    """Every host that the page asked for anything."""
+    asked: set[str] = set()
+    page.on("request", lambda request: asked.add(request.url.split("/")[2].split(":")[0]))
+    return asked

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from http.cookies import SimpleCookie
@@ -24,7 +25,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.processes import ROOT, SERVER, Answer, Command, scratch_database
+
 CASTLE = "factsheets/data/demo/castle"
 
 #: Seconds for anything that should come to pass.
@@ -42,22 +44,13 @@ def until[T](look: Callable[[], T], *, what: str, patience: float = PATIENCE) ->
 
 
 @dataclass
-class Answer:
-    """What came back from a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-@dataclass
 class Product:
     """Web, worker, beat and broker on data of their own."""
 
     var: Path
     extra: Mapping[str, str] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    _database: str = ""
+    _databases: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         with socket.socket() as free:
@@ -82,14 +75,9 @@ class Product:
     def _services(self) -> dict[str, str]:
         """Where the test run was given servers: a new database, and an emptied Redis database."""
         found: dict[str, str] = {}
-        if os.environ.get("DATABASE_URL", "").startswith("postgres"):
-            import psycopg
-
-            server = os.environ["DATABASE_URL"]
-            self._database = f"muniment_flow_{secrets.token_hex(4)}"
-            with psycopg.connect(_maintenance(server), autocommit=True) as connection:
-                connection.execute(f'CREATE DATABASE "{self._database}"')
-            found["DATABASE_URL"] = urlunsplit(urlsplit(server)._replace(path=f"/{self._database}"))
+        if SERVER:
+            name = f"muniment_flow_{secrets.token_hex(4)}"
+            found["DATABASE_URL"] = self._databases.enter_context(scratch_database(name))
         if os.environ.get("REDIS_URL"):
             import redis
 
@@ -169,13 +157,7 @@ class Product:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        if self._database:
-            import psycopg
-
-            with psycopg.connect(
-                _maintenance(os.environ["DATABASE_URL"]), autocommit=True
-            ) as connection:
-                connection.execute(f'DROP DATABASE "{self._database}" WITH (FORCE)')
+        self._databases.close()
 
     def _broker_answers(self) -> bool:
         import redis
@@ -209,16 +191,7 @@ class Product:
 
     def command(self, *arguments: str) -> Answer:
         """`manage.py` with these arguments."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=180,
-        )
-        return Answer(done.returncode, done.stdout, done.stderr)
+        return Command(self.environment)(*arguments)
 
     def rows(self, expression: str) -> Any:
         """The value of a Python expression over the product's models, as JSON carries it."""
@@ -308,10 +281,6 @@ def _ask(port: int, method: str, path: str, body: bytes | None, headers: dict[st
         return Page(response.status, found, response.read())
     finally:
         connection.close()
-
-
-def _maintenance(url: str) -> str:
-    return urlunsplit(urlsplit(url)._replace(path="/postgres"))
 
 
 class _Forms(HTMLParser):

@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import ConsoleMessage, Page, expect
+from playwright.sync_api import Page, expect
 
+from tests.flows.browsing import listen, log_in, shoot
 from tests.flows.product import CASTLE, Person, Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.services]
-
-IMAGES = Path(__file__).resolve().parent.parent.parent / "docs" / "images"
-
-
-@pytest.fixture(scope="session")
-def browser_type_launch_args() -> dict[str, Any]:
-    return {
-        "executable_path": shutil.which("chromium") or shutil.which("google-chrome"),
-        "args": [
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--no-first-run",
-        ],
-    }
 
 
 @pytest.fixture(scope="module")
@@ -48,34 +28,6 @@ def people(product: Product, sheet_id: int) -> dict[str, Person]:
     }
 
 
-@pytest.fixture
-def hosts(page: Page) -> set[str]:
-    """Every host that the page asked for anything."""
-    asked: set[str] = set()
-    page.on("request", lambda request: asked.add(request.url.split("/")[2].split(":")[0]))
-    return asked
-
-
-def _log_in(page: Page, product: Product, person: Person) -> None:
-    page.goto(f"http://127.0.0.1:{product.port}/admin/login/")
-    page.get_by_label("Username").fill(person.name)
-    page.get_by_label("Password").fill(person.password)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("link", name="Sheets").first).to_be_visible()
-
-
-def _listen(page: Page) -> list[str]:
-    """What the browser's console complains of from now on."""
-    complaints: list[str] = []
-
-    def listen(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            complaints.append(message.text)
-
-    page.on("console", listen)
-    return complaints
-
-
 def _open_gate(page: Page, product: Product) -> None:
     page.goto(f"http://127.0.0.1:{product.port}/admin/factsheets/sheet/")
     page.get_by_role("row", name="Colchester Castle").get_by_role(
@@ -84,19 +36,12 @@ def _open_gate(page: Page, product: Product) -> None:
     expect(page.get_by_role("heading", name="What bots get now")).to_be_visible()
 
 
-def _shoot(page: Page, name: str) -> None:
-    """Pictures for the documentation, made only when asked for."""
-    if os.environ.get("SCREENSHOTS"):
-        IMAGES.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=IMAGES / f"{name}.png")
-
-
 def test_probe_publish_close_and_open_again(
     page: Page, product: Product, people: dict[str, Person], hosts: set[str]
 ) -> None:
-    complaints = _listen(page)
+    complaints = listen(page)
     page.set_viewport_size({"width": 1440, "height": 1000})
-    _log_in(page, product, people["publisher"])
+    log_in(page, product, people["publisher"])
     _open_gate(page, product)
     expect(page.get_by_role("heading", name="Gate: closed")).to_be_visible()
     expect(page.get_by_text("The probes have not run on these rules")).to_have_count(2)
@@ -110,10 +55,10 @@ def test_probe_publish_close_and_open_again(
     page.get_by_label("Why").fill("First publication.")
     page.get_by_role("button", name="Publish").click()
     expect(page.get_by_text("Publication 1 is live.")).to_be_visible()
-    _shoot(page, "gate")
+    shoot(page, "gate")
 
     _log_out(page, product)
-    _log_in(page, product, people["rule keeper"])
+    log_in(page, product, people["rule keeper"])
     page.goto(f"http://127.0.0.1:{product.port}/admin/factsheets/rule/?q=short-prose")
     page.get_by_role("link", name="short-prose").click()
     page.get_by_label("Text").fill("Answer in no more than 100 words of plain prose.")
@@ -131,7 +76,7 @@ def test_probe_publish_close_and_open_again(
 def test_a_viewer_reads_the_gate_and_has_no_button(
     page: Page, product: Product, people: dict[str, Person]
 ) -> None:
-    _log_in(page, product, people["viewer"])
+    log_in(page, product, people["viewer"])
     _open_gate(page, product)
 
     expect(page.get_by_role("heading", name="Probes")).to_be_visible()
@@ -145,22 +90,22 @@ def test_the_gate_fits_a_phone_and_the_dark(
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.emulate_media(color_scheme="dark")
-    _log_in(page, product, people["publisher"])
+    log_in(page, product, people["publisher"])
 
     _open_gate(page, product)
 
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= 390
-    _shoot(page, "gate-phone-dark")
+    shoot(page, "gate-phone-dark")
 
 
 def test_from_the_log_in_to_a_first_publication_by_visible_links_and_labels_alone(
     page: Page, product: Product, hosts: set[str]
 ) -> None:
     everybody = product.user("mo", "maintainer", "editor", "rule keeper", "publisher")
-    complaints = _listen(page)
+    complaints = listen(page)
     page.set_viewport_size({"width": 1440, "height": 1000})
-    _log_in(page, product, everybody)
+    log_in(page, product, everybody)
 
     # A sheet.
     page.get_by_role("link", name="Sheets", exact=True).click()
@@ -225,7 +170,7 @@ def test_a_viewer_finds_no_way_to_make_a_sheet(
     page: Page, product: Product, people: dict[str, Person]
 ) -> None:
     page.set_viewport_size({"width": 1440, "height": 1000})
-    _log_in(page, product, people["viewer"])
+    log_in(page, product, people["viewer"])
 
     page.get_by_role("link", name="Sheets", exact=True).click()
     expect(page.get_by_role("link", name="gate and publishing").first).to_be_visible()
@@ -237,7 +182,7 @@ def test_a_viewer_finds_no_way_to_make_a_sheet(
 def test_the_page_for_a_new_sheet_fits_a_phone_and_the_dark(page: Page, product: Product) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.emulate_media(color_scheme="dark")
-    _log_in(page, product, product.user("mei", "maintainer"))
+    log_in(page, product, product.user("mei", "maintainer"))
 
     page.get_by_role("link", name="Sheets", exact=True).click()
     page.get_by_role("link", name="Add sheet").click()

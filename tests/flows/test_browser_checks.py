@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from pathlib import Path
-from typing import Any
-
 import pytest
-from playwright.sync_api import ConsoleMessage, Page, expect
+from playwright.sync_api import Page, expect
 
+from tests.flows.browsing import listen, log_in, shoot
 from tests.flows.product import CASTLE, Person, Product
 
 pytestmark = [pytest.mark.browser, pytest.mark.services]
 
-IMAGES = Path(__file__).resolve().parent.parent.parent / "docs" / "images"
 CAFE = "factsheets/data/demo/cafe"
-
-
-@pytest.fixture(scope="session")
-def browser_type_launch_args() -> dict[str, Any]:
-    return {
-        "executable_path": shutil.which("chromium") or shutil.which("google-chrome"),
-        "args": [
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--no-first-run",
-        ],
-    }
 
 
 @pytest.fixture(scope="module")
@@ -45,37 +25,7 @@ def maintainer(product: Product) -> Person:
 @pytest.fixture
 def complaints(page: Page) -> list[str]:
     """What the browser's console complains of."""
-    found: list[str] = []
-
-    def listen(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            found.append(message.text)
-
-    page.on("console", listen)
-    return found
-
-
-@pytest.fixture
-def hosts(page: Page) -> set[str]:
-    """Every host that the page asked for anything."""
-    asked: set[str] = set()
-    page.on("request", lambda request: asked.add(request.url.split("/")[2].split(":")[0]))
-    return asked
-
-
-def _log_in(page: Page, product: Product, person: Person) -> None:
-    page.goto(f"http://127.0.0.1:{product.port}/admin/login/")
-    page.get_by_label("Username").fill(person.name)
-    page.get_by_label("Password").fill(person.password)
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("link", name="Sheets").first).to_be_visible()
-
-
-def _shoot(page: Page, name: str) -> None:
-    """Pictures for the documentation, made only when asked for."""
-    if os.environ.get("SCREENSHOTS"):
-        IMAGES.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=IMAGES / f"{name}.png")
+    return listen(page)
 
 
 def _width(page: Page) -> int:
@@ -90,7 +40,7 @@ def test_from_the_log_in_to_a_check_and_back_to_the_report(
     hosts: set[str],
 ) -> None:
     page.set_viewport_size({"width": 1440, "height": 1000})
-    _log_in(page, product, maintainer)
+    log_in(page, product, maintainer)
 
     # What wants checking.
     page.get_by_role("link", name="What wants checking").click()
@@ -98,7 +48,7 @@ def test_from_the_log_in_to_a_check_and_back_to_the_report(
     allergens = report.get_by_role("row", name="Allergens")
     expect(allergens).to_contain_text("never-checked")
     expect(allergens).to_contain_text("Nobody has confirmed it with a source that it cites.")
-    _shoot(page, "stale-report")
+    shoot(page, "stale-report")
 
     # The section beside its source; nothing is chosen beforehand.
     allergens.get_by_role("link", name="Record a check of Allergens").focus()
@@ -153,7 +103,7 @@ def test_the_report_and_the_check_fit_a_phone(
     page: Page, product: Product, maintainer: Person
 ) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    _log_in(page, product, maintainer)
+    log_in(page, product, maintainer)
 
     page.goto(f"http://127.0.0.1:{product.port}/admin/factsheets/sheet/stale-report/?state=all")
     expect(page.get_by_role("table")).to_be_visible()

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.flows.browsing import send_log_in
 from tests.flows.product import CASTLE, Product, until
 from tests.mail_server import MailServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.services]
 
 PASSWORD = "correct-horse-battery-staple"
-
-
-@pytest.fixture(scope="session")
-def browser_type_launch_args() -> dict[str, Any]:
-    return {
-        "executable_path": shutil.which("chromium") or shutil.which("google-chrome"),
-        "args": ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-    }
 
 
 @pytest.fixture(scope="module")
@@ -101,21 +92,6 @@ def violations(page: Page) -> list[str]:
     return found
 
 
-@pytest.fixture
-def hosts(page: Page) -> set[str]:
-    """Every host that the page asked for anything."""
-    asked: set[str] = set()
-    page.on("request", lambda request: asked.add(request.url.split("/")[2].split(":")[0]))
-    return asked
-
-
-def _log_in(page: Page, product: Product, name: str, password: str) -> None:
-    page.goto(f"http://127.0.0.1:{product.port}/admin/login/")
-    page.get_by_label("Username").fill(name)
-    page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Log in").click()
-
-
 def test_the_policy_blocks_nothing_on_any_page_and_no_other_host_is_asked(
     page: Page,
     product: Product,
@@ -130,7 +106,7 @@ def test_the_policy_blocks_nothing_on_any_page_and_no_other_host_is_asked(
         lambda message: errors.append(message.text) if message.type == "error" else None,
     )
     page.set_viewport_size({"width": 1440, "height": 1000})
-    _log_in(page, product, "root", PASSWORD)
+    send_log_in(page, product, "root", PASSWORD)
     expect(page.get_by_role("link", name="Sheets").first).to_be_visible()
 
     for address in addresses.values():
@@ -148,7 +124,7 @@ def test_the_theme_works_under_the_policy(
     page: Page, product: Product, addresses: dict[str, str], violations: list[str]
 ) -> None:
     page.set_viewport_size({"width": 1440, "height": 1000})
-    _log_in(page, product, "root", PASSWORD)
+    send_log_in(page, product, "root", PASSWORD)
     page.goto(f"http://127.0.0.1:{product.port}{addresses['section form']}")
 
     cited = page.get_by_role("group", name="Sources of this section")
@@ -189,7 +165,7 @@ def test_a_closed_log_in_is_a_page_of_one_sentence(
     page: Page, product: Product, violations: list[str]
 ) -> None:
     for _ in range(5):
-        _log_in(page, product, "nobody", "wrong")
+        send_log_in(page, product, "nobody", "wrong")
 
     expect(page.get_by_role("heading", name="Log-in closed for now")).to_be_visible()
     expect(page.get_by_text("Try again in 15 minutes")).to_be_visible()
@@ -220,7 +196,7 @@ def test_a_forgotten_password_is_set_anew_by_mail(
     expect(page.get_by_role("heading", name="The new password is set")).to_be_visible()
     page.goto(link)
     expect(page.get_by_text("This link was used already, or is too old.")).to_be_visible()
-    _log_in(page, product, "mo", new)
+    send_log_in(page, product, "mo", new)
 
     expect(page.get_by_role("link", name="Sheets").first).to_be_visible()
     assert (message["From"], message["To"]) == ("muniment@example.org", "mo@example.org")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -45,7 +43,7 @@ from tests import factories
 from tests.factories import NOON
 from tests.factsheets.admin import Page
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("quiet")]
 
 SUPERUSER = "superuser"
 EVERYONE = (*roles.ROLES, SUPERUSER)
@@ -119,14 +117,6 @@ def castle() -> Sheet:
         )
     )
     return sheet
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Refusals are what is tested here; their log lines only hide a failure."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def enter(role: str) -> Client:

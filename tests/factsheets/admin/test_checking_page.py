@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -19,14 +17,7 @@ from tests import factories
 from tests.factories import LATER, TODAY
 from tests.factsheets.admin import Page
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("quiet")]
 
 
 @pytest.fixture

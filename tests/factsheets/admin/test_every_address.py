@@ -9,7 +9,6 @@ one of them, the castle, must not reach the other, the café.
 from __future__ import annotations
 
 import hashlib
-import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -47,7 +46,7 @@ from factsheets.models import (
 from tests import factories
 from tests.factsheets.admin import Page
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("quiet")]
 
 V, E, K, P, M = roles.ROLES
 EVERY_ROLE = frozenset(roles.ROLES)
@@ -330,14 +329,6 @@ def house(django_db_setup: None, django_db_blocker: Any) -> Iterator[House]:
     with django_db_blocker.unblock(), transaction.atomic():
         yield _house()
         transaction.set_rollback(True)
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Refusals are what is tested here; their log lines only hide a failure."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def _house() -> House:

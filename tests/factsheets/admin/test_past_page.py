@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +21,7 @@ from tests import factories
 from tests.factories import LATER, NOON
 from tests.factsheets.admin import Page
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("quiet")]
 
 NOW = datetime(2026, 6, 10, 15, 30, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{ 7|add:7 }}&lt;b&gt;"
@@ -35,14 +33,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     standing = SimpleNamespace(now=NOW)
     monkeypatch.setattr(timezone, "now", lambda: standing.now)
     return standing
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Refusals are what is tested here; their log lines only hide a failure."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,21 +25,13 @@ from tests import factories
 from tests.factories import LATER, NOON
 from tests.factsheets.admin import Form, Page
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("quiet")]
 
 OFFLINE = "The offline bot does not read the rules; this run does not test them."
 SUPERUSER = "superuser"
 
 #: Pages read the clock themselves, and evidence grows old.
 NOW = timezone.now()
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Refusals are what is tested here; their log lines only hide a failure."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +20,7 @@ from factsheets.models import Publication, Sheet
 from tests import factories
 from tests.factories import LATER, NOON
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("quiet")]
 
 PROBLEM = "application/problem+json"
 NEWEST = "public, max-age=30, stale-while-revalidate=300, stale-if-error=36000"
@@ -38,14 +37,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     standing = SimpleNamespace(now=NOW)
     monkeypatch.setattr(timezone, "now", lambda: standing.now)
     return standing
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Refusals are what is tested here; their log lines only hide a failure."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture

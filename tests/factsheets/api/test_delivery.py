@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import logging
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from factsheets.models import Heartbeat, Publication, Rule, Sheet
 from tests import factories
 from tests.factories import LATER, NOON
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("quiet")]
 
 PROBLEM = "application/problem+json"
 JSON = "application/json"
@@ -78,14 +77,6 @@ DATED = (CURRENT, PROMPT_TEXT, PROMPT_JSON, PUBLICATION)
 @pytest.fixture
 def castle() -> Sheet:
     return factories.published_sheet("castle")
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Refusals are what is tested here; their log lines only hide a failure."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 def told(response: HttpResponse) -> dict[str, str]:
