@@ -67,20 +67,18 @@ def record(
     _agrees(outcome, items, citations)
     _on_a_possible_day(section, citations, items, checked_on, note, timezone.localdate(now))
     _supersedes(section, supersedes, note)
-    check = Check.objects.create(
-        section=section,
-        text_hash=section.text_hash,
+    return _store(
+        section,
+        citations,
+        items,
+        by=by,
+        now=now,
         checked_on=checked_on,
-        recorded_at=now,
-        checked_by=by,
-        checked_by_name=by.get_username(),
         outcome=outcome,
         method=method,
         note=note,
         supersedes=supersedes,
     )
-    _add_items(check, citations, items)
-    return check
 
 
 @transaction.atomic
@@ -98,19 +96,17 @@ def record_imported(
     """
     if section.checks.filter(checked_on=checked_on).exists():
         return None
-    check = Check.objects.create(
-        section=section,
-        text_hash=section.text_hash,
+    cited = list(citations)
+    return _store(
+        section,
+        cited,
+        {citation.pk: CheckItem.Outcome.SUPPORTS for citation in cited},
+        by=by,
+        now=now,
         checked_on=checked_on,
-        recorded_at=now,
-        checked_by=by,
-        checked_by_name=by.get_username(),
         outcome=Check.Outcome.CONFIRMED,
         method=Check.Method.IMPORTED,
     )
-    cited = list(citations)
-    _add_items(check, cited, {c.pk: CheckItem.Outcome.SUPPORTS for c in cited})
-    return check
 
 
 def seen_now(section: Section) -> Seen:
@@ -143,7 +139,24 @@ def _since(row: TrackedModel, is_same: Callable[[Any], bool]) -> date:
     return timezone.localdate(oldest.history_date)
 
 
-def _add_items(check: Check, citations: Iterable[Citation], items: Mapping[int, str]) -> None:
+def _store(
+    section: Section,
+    citations: Iterable[Citation],
+    items: Mapping[int, str],
+    *,
+    by: User,
+    now: datetime,
+    **told: Any,
+) -> Check:
+    """A check of the section's present text, with an item for each citation looked at."""
+    check = Check.objects.create(
+        section=section,
+        text_hash=section.text_hash,
+        recorded_at=now,
+        checked_by=by,
+        checked_by_name=by.get_username(),
+        **told,
+    )
     CheckItem.objects.bulk_create(
         CheckItem(
             of=check,
@@ -155,6 +168,7 @@ def _add_items(check: Check, citations: Iterable[Citation], items: Mapping[int, 
         for citation in citations
         if citation.pk in items
     )
+    return check
 
 
 def _unchanged(section: Section, citations: Iterable[Citation], seen: Seen) -> None:
