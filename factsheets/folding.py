@@ -30,6 +30,14 @@ class Folded:
         """The stretch of the original that a stretch of the folded text stands for."""
         return self.starts[start], self.ends[end - 1]
 
+    def cuts_no_letter(self, start: int, end: int) -> bool:
+        """Whether a stretch begins and ends where letters of the original do."""
+        return self._begins_a_letter(start) and self._begins_a_letter(end)
+
+    def _begins_a_letter(self, position: int) -> bool:
+        inside = 0 < position < len(self.text)
+        return not inside or self.starts[position] != self.starts[position - 1]
+
 
 @lru_cache(maxsize=128)
 def fold(text: str) -> Folded:
@@ -67,13 +75,24 @@ def needle(value: str) -> str:
 
 
 def places(value: str, folded: Folded, *, anywhere: bool = False) -> Iterator[tuple[int, int]]:
-    """Every place of a value in the original text, on word boundaries unless `anywhere`."""
-    wanted = needle(value)
+    """Every place of a value in the original text, on word boundaries unless `anywhere`.
+
+    A place that begins or ends inside a letter of the original (in “ﬀ”, which
+    folds to two) counts only where there is no other: what is shown would be
+    more than was looked for.
+    """
+    found = list(_places(needle(value), folded, anywhere=anywhere))
+    whole = [place for place in found if folded.cuts_no_letter(*place)]
+    for start, end in whole or found:
+        yield folded.original(start, end)
+
+
+def _places(wanted: str, folded: Folded, *, anywhere: bool) -> Iterator[tuple[int, int]]:
     start = folded.text.find(wanted) if wanted else -1
     while start >= 0:
         end = start + len(wanted)
         if anywhere or _on_boundaries(folded.text, start, end):
-            yield folded.original(start, end)
+            yield start, end
         start = folded.text.find(wanted, start + 1)
 
 

@@ -6,7 +6,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evals import graders
@@ -248,6 +248,7 @@ _AROUND = st.lists(
 
 
 @given(phrase=_written_twice(), before=_AROUND, after=_AROUND)
+@example(phrase=("fi", "fi"), before="ﬀİ", after="")
 def test_what_is_shown_of_a_reply_folds_to_what_was_looked_for(
     phrase: tuple[str, str], before: str, after: str
 ) -> None:
