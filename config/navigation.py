@@ -41,6 +41,12 @@ def groups() -> list[dict[str, Any]]:
             "title": "Sheets",
             "items": [
                 {**_item("Sheets", "history_edu", "factsheets", "sheet"), "active": _on_sheets},
+                {
+                    "title": "Gates",
+                    "icon": "door_front",
+                    "link": reverse_lazy("runs:gates"),
+                    "permission": _may("factsheets.view_sheet"),
+                },
                 _item("Sections", "article", "factsheets", "section"),
                 _item("Sources", "menu_book", "factsheets", "source"),
                 _item("Citations", "format_quote", "factsheets", "citation"),
@@ -87,6 +93,7 @@ def groups() -> list[dict[str, Any]]:
             "items": [
                 _item("Publications", "publish", "factsheets", "publication"),
                 _item("Events", "event_note", "factsheets", "publicationevent"),
+                _item("Scheduled", "schedule", "factsheets", "schedule"),
                 _item("Change sets", "history", "factsheets", "changeset"),
                 _item("Outbox", "outbox", "factsheets", "outbox"),
             ],

@@ -294,6 +294,8 @@ EMAIL = mail()
 MAIL_IS_SENT = EMAIL["EMAIL_BACKEND"] == "django.core.mail.backends.smtp.EmailBackend"
 globals().update(EMAIL)
 EMAIL_TIMEOUT = 10
+#: Where people open the product, for links in mail; without it a mail gives the path alone.
+SITE_URL = (http_url("SITE_URL", "") if env.str("SITE_URL", default="") else "").rstrip("/")
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("MAIL_FROM", default="") or "muniment@localhost"
 
 #: Who may read /metrics; without it there is no such page.
@@ -389,6 +391,15 @@ CELERY_TIMEZONE = "UTC"
 TICK_SECONDS = seconds("TICK_SECONDS", 20)
 CELERY_BEAT_SCHEDULE = {
     "probe runs: backstop": {"task": "evals.tasks.tick", "schedule": TICK_SECONDS},
+    "scheduled publications": {
+        "task": "factsheets.tasks.publish_due",
+        "schedule": TICK_SECONDS,
+    },
+    "notices: mail": {"task": "factsheets.tasks.send_notices", "schedule": TICK_SECONDS},
+    "evidence of what is live: renew": {
+        "task": "evals.tasks.renew_evidence",
+        "schedule": 3600.0,
+    },
     "failed log-ins: forget": {
         "task": "factsheets.tasks.forget_failed_log_ins",
         "schedule": 3600.0,

@@ -31,6 +31,7 @@ from factsheets.admin.base import (
     TrackedAdmin,
     TrackedForm,
     TrackedTabularInline,
+    linked_count,
 )
 
 OF_SUITE = ("suite", admin.RelatedOnlyFieldListFilter)
@@ -192,7 +193,16 @@ class SuiteRequirementInline(TrackedTabularInline):
 
 @admin.register(Suite)
 class SuiteAdmin(TrackedAdmin):
-    list_display = ["title", "slug", "sheet", "repeats", "pass_bar", "probes_in_use"]
+    in_common = ("suite", "pk")
+    list_display = [
+        "title",
+        "slug",
+        "sheet",
+        "repeats",
+        "pass_bar",
+        "probes_in_use",
+        "required_by",
+    ]
     list_filter = [OF_SHEET, ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["title", "slug", "probes__key", "probes__turns"]
     list_select_related = ["sheet"]
@@ -206,7 +216,10 @@ class SuiteAdmin(TrackedAdmin):
                 "probes",
                 distinct=True,
                 filter=Q(probes__removed_at__isnull=True, probes__active=True),
-            )
+            ),
+            sheet_count=Count(
+                "requirements", distinct=True, filter=Q(requirements__removed_at__isnull=True)
+            ),
         )
 
     @admin.display(description="active probes", ordering="probe_count")
@@ -218,9 +231,14 @@ class SuiteAdmin(TrackedAdmin):
             suite.probe_count,
         )
 
+    @admin.display(description="required by sheets", ordering="sheet_count")
+    def required_by(self, suite: Any) -> str:
+        return linked_count("suite", suite.pk, suite.sheet_count)
+
 
 @admin.register(Probe)
 class ProbeAdmin(TrackedAdmin):
+    in_common = ("suite", "suite_id")
     form = ProbeForm
     list_display = ["key", "suite", "category", "must", "severity", "needs", "active", "first_turn"]
     list_filter = [

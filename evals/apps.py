@@ -30,11 +30,14 @@ class EvalsConfig(AppConfig):
     verbose_name = "Probes"
 
     def ready(self) -> None:
-        from evals import checks  # noqa: F401
+        from evals import alarms, checks  # noqa: F401
         from evals.metrics import of_evals
+        from evals.notices import of_failed_live
         from factsheets import metrics
+        from factsheets.notices import add
 
         metrics.add(of_evals)
+        add(alarms.TOPIC, of_failed_live)
 
         pre_migrate.connect(_drop_triggers, sender=self)
         post_migrate.connect(_put_in_place, sender=self)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.utils import timezone
 
-from evals import runs, suites
+from evals import alarms, runs, suites
 from evals.models import Probe, Run
-from factsheets import canonical
+from factsheets import canonical, changes
 from factsheets.canonical import Subject
 from factsheets.gate import Evidence, Finding, PassingRun
 
@@ -28,11 +28,18 @@ def for_subject(subject: Subject) -> Evidence:
         .defer("content", "rules_text")
         .order_by("-finished_at", "id")
     )
-    passing = next((run for run in ended if run.outcome == Run.Outcome.PASSED), None)
+    failed_live = alarms.failed_run(subject.sheet_id)
+    alarm = _alarm(failed_live) if failed_live else None
+    passing = next((run for run in ended if _has_passed(run)), None)
     if passing is None:
-        return Evidence(None, (*found, _not_probed(ended)))
+        last = _last_passed(subject.sheet_id)
+        return Evidence(None, (*found, _not_probed(ended)), last, alarm)
     found += _against(passing, required)
-    found += _newer_failures(passing, ended, subject, {s.slug: s.hash for s in required})
+    failures = _newer_failures(passing, ended, subject, {s.slug: s.hash for s in required})
+    found += failures
+    if alarm and failed_live in ended[: ended.index(passing)] and not failures:
+        found.append(alarm)
+    found += _earlier_failures(passing, ended)
     return Evidence(
         PassingRun(
             run_id=str(passing.id),
@@ -40,8 +47,38 @@ def for_subject(subject: Subject) -> Evidence:
             bot_hash=passing.bot_hash,
             finished_on=timezone.localdate(passing.ended_at),
             summary=summary(passing),
+            changes_up_to=_knew_of(passing),
         ),
         tuple(found),
+        alarm=alarm,
+    )
+
+
+def _has_passed(run: Run) -> bool:
+    """By its rows and not by its word alone."""
+    passed = Run.Outcome.PASSED
+    return run.outcome == passed and runs.result(run).outcome == passed
+
+
+def _last_passed(sheet_id: int) -> int:
+    passed = Run.objects.filter(sheet=sheet_id, outcome=Run.Outcome.PASSED, is_partial=False)
+    newest = passed.defer("content", "rules_text").order_by("-finished_at", "id").first()
+    return _knew_of(newest) if newest else 0
+
+
+def _knew_of(run: Run) -> int:
+    """The newest change set at the run's start; of runs that kept it not, by the time."""
+    return run.changes_up_to_id or changes.at(run.started_at)
+
+
+def _alarm(failed: Run) -> Finding:
+    return Finding(
+        "live-probes-failed",
+        "block",
+        "The probes failed on what bots get now; mend the rules or the text and run the probes, "
+        "or withdraw it.",
+        "probes",
+        since=failed.ended_at,
     )
 
 
@@ -134,34 +171,43 @@ def _not_probed(ended: Sequence[Run]) -> Finding:
     else:
         last = ended[0]
         sentence = (
-            f"No run on these rules has passed; the last one ended {last.get_outcome_display()}. "
+            "A run on these rules is called passed, and what its attempts say is not so; find out "
+            "who altered it, and run the probes again."
+            if last.outcome == Run.Outcome.PASSED
+            else f"No run on these rules has passed; the last one ended {last.get_outcome_display()}. "
             "See what went wrong and run the probes again."
         )
     return Finding("rules-not-probed", "block", sentence, "probes")
 
 
 def _against(passing: Run, required: Sequence[suites.FrozenSuite]) -> list[Finding]:
-    ran: dict[str, str] = {suite["slug"]: suite["hash"] for suite in passing.plan["suites"]}
+    ran = {suite["slug"]: suite for suite in passing.plan["suites"]}
     wanted = {suite.slug: suite for suite in required}
-    if ran.keys() != wanted.keys() and wanted:
-        return [
-            Finding(
-                "requirements-changed",
-                "block",
-                f"The probes passed with the suites {_listed(ran)}, and the sheet now requires "
-                f"{_listed(wanted)}; run them again.",
-                "probes",
-            )
-        ]
-    return [
+    if not wanted:
+        return []
+    new = [suite.title for slug, suite in wanted.items() if slug not in ran]
+    dropped = [suite["title"] for slug, suite in ran.items() if slug not in wanted]
+    said = [
+        f"now requires {_listed(new)} too" if new else "",
+        f"no longer requires {_listed(dropped)}" if dropped else "",
+    ]
+    what = " and ".join(filter(None, said))
+    requirements = Finding(
+        "requirements-changed",
+        "block",
+        f"Since the probes passed the sheet {what}; run them again.",
+        "probes",
+    )
+    return ([requirements] if what else []) + [
         Finding(
             "suite-changed",
             "block",
-            f"The suite “{suite.title}” has changed since it passed; run the probes again.",
+            f"The suite “{suite.title}” {how} since it passed; run the probes again.",
             "probes",
         )
         for slug, suite in wanted.items()
-        if ran.get(slug) != suite.hash
+        if slug in ran
+        for how in suites.differences(ran[slug], suite)
     ]
 
 
@@ -190,6 +236,31 @@ def _newer_failures(
             "A later run of the same probes on the same text, rules and bot failed; "
             "mend what it found and run them again.",
             "probes",
+            since=later[-1].ended_at,
+        )
+    ]
+
+
+def _earlier_failures(passing: Run, ended: Sequence[Run]) -> list[Finding]:
+    """A run is never tried until it passes without anybody's notice."""
+    failed = [
+        run
+        for run in ended[ended.index(passing) + 1 :]
+        if run.outcome == Run.Outcome.FAILED
+        and (run.content_hash, run.bot_hash) == (passing.content_hash, passing.bot_hash)
+        and _hashes(run.plan) == _hashes(passing.plan)
+    ]
+    if not failed:
+        return []
+    times = "once" if len(failed) == 1 else f"{len(failed)} times"
+    return [
+        Finding(
+            "passed-after-failures",
+            "warn",
+            f"The same probes failed {times} on the same text, rules and bot before they passed; "
+            "read what failed before you trust the run.",
+            "probes",
+            since=failed[-1].ended_at,
         )
     ]
 
@@ -198,5 +269,5 @@ def _hashes(plan: dict[str, Any]) -> dict[str, str]:
     return {suite["slug"]: suite["hash"] for suite in plan["suites"]}
 
 
-def _listed(names: Any) -> str:
-    return ", ".join(sorted(names)) or "none"
+def _listed(titles: Iterable[str]) -> str:
+    return ", ".join(f"“{title}”" for title in sorted(titles))

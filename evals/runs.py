@@ -12,13 +12,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, F, Q
 
-from evals import scoring, suites
+from evals import alarms, scoring, suites
 from evals.models import Attempt, Run
-from factsheets import history
+from factsheets import canonical, changes, history
 from factsheets.canonical import Candidate
 from factsheets.errors import Refused
-from factsheets.models import Publication, Sheet
-from factsheets.models.locking import hold_still
+from factsheets.models import Outbox, Publication, Sheet
+from factsheets.models.locking import begin_change, hold_still
 from factsheets.publishing import NoSuchPublication
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,12 @@ class NoSuchSuite(Refused):
     """A suite that the sheet does not require."""
 
     code = "no-such-suite"
+
+
+class UnderWay(Refused):
+    """The same probes are being asked on the same subject already."""
+
+    code = "run-under-way"
 
 
 class AlreadyClosed(Refused):
@@ -84,6 +90,7 @@ def start(
         silent = [suite for suite in plan if not suite["probes"]]
         if silent or not plan:
             raise NothingToRun(_why_nothing(sheet, silent))
+        _is_the_first(sheet, candidate, publication_number, [s.slug for s in chosen])
         run = Run.objects.create(
             sheet=sheet,
             publication_number=publication_number,
@@ -102,6 +109,7 @@ def start(
             started_at=now,
             started_by=by,
             started_by_name=by.get_username(),
+            changes_up_to_id=changes.newest(),
         )
         Attempt.objects.bulk_create(_attempts(run, plan, now))
     log.info("run %s of %s: %d attempts planned", run.id, sheet.slug, run.planned)
@@ -218,12 +226,35 @@ def open_runs() -> list[UUID]:
 
 
 def _close(run: Run, now: datetime) -> None:
-    """The one closing write: outcome and counts, computed from rows."""
+    """The one closing write: outcome and counts, computed from rows.
+
+    What is published meanwhile waits: it either knows of this run, or this run of it.
+    """
+    begin_change()
     found = result(run)
     Run.objects.filter(pk=run.pk, state=Run.State.RUNNING).update(
         state=Run.State.CLOSED, outcome=found.outcome, counts=found.counts, finished_at=now
     )
+    if found.outcome == "failed" and alarms.is_raised_by(run.pk):
+        _raise_alarm(run, now)
     log.info("run %s ended: %s", run.id, found.outcome)
+
+
+def _raise_alarm(run: Run, now: datetime) -> None:
+    """Told in the transaction that closes the run, so that no alarm is lost with a worker."""
+    live = run.sheet.state.live_publication
+    Outbox.objects.create(
+        topic=alarms.TOPIC,
+        sheet=run.sheet,
+        payload={
+            "slug": run.sheet.slug,
+            "publication": live and live.number,
+            "run": str(run.pk),
+            "at": canonical.instant(now),
+        },
+        created_at=now,
+    )
+    log.warning("the probes failed on what is live of sheet %s; run %s", run.sheet.slug, run.pk)
 
 
 def result(run: Run) -> scoring.RunResult:
@@ -254,6 +285,25 @@ def _subject(sheet: Sheet, publication_number: int | None) -> Candidate:
     return history.candidate_of(publication)
 
 
+def _is_the_first(
+    sheet: Sheet, candidate: Candidate, publication_number: int | None, chosen: list[str]
+) -> None:
+    """Twice asked would be twice paid. Raises UnderWay."""
+    running = Run.objects.filter(
+        sheet=sheet,
+        state=Run.State.RUNNING,
+        publication_number=publication_number,
+        content_hash=candidate.subject.content_hash,
+        rules_hash=candidate.subject.rules_hash,
+        bot_hash=candidate.subject.bot_hash,
+    )
+    for plan in running.values_list("plan", flat=True):
+        if [suite["slug"] for suite in plan["suites"]] == chosen:
+            raise UnderWay(
+                f"The same probes of {sheet.slug} are under way; wait for that run, or cancel it."
+            )
+
+
 def _planned(suite: suites.FrozenSuite, *, offline: bool) -> dict[str, Any]:
     """A suite as the run keeps it. Probes that need a model are left out offline, and named."""
     asked = [p for p in suite.probes if not (offline and p["needs"] == "model")]
@@ -263,6 +313,7 @@ def _planned(suite: suites.FrozenSuite, *, offline: bool) -> dict[str, Any]:
         "hash": suite.hash,
         "repeats": suite.repeats,
         "pass_bar": suite.pass_bar,
+        "probe_hashes": suite.probe_hashes,
         "probes": asked,
         "left_out": [p["key"] for p in suite.probes if p not in asked],
     }

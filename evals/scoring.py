@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
-
-from evals.graders.base import Verdict
+from typing import Literal, Protocol
 
 AttemptOutcome = Literal["pass", "fail", "error", "truncated", "ungraded"]
 RunOutcome = Literal["passed", "failed", "incomplete", "cancelled", "stopped"]
 
 
-def attempt_outcome(verdicts: Sequence[Verdict]) -> AttemptOutcome:
+class Judged(Protocol):
+    """What one check says of an attempt, as a grader gives it or as it is stored."""
+
+    @property
+    def outcome(self) -> str: ...
+
+    @property
+    def code(self) -> str: ...
+
+
+def attempt_outcome(verdicts: Sequence[Judged]) -> AttemptOutcome:
     """Any fail fails. A check that could not judge leaves the attempt ungraded,
     unless it was merely unclear whether the bot answered and another check passed."""
     if any(v.outcome == "fail" for v in verdicts):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
 from evals import graders
 from evals.models import Probe, Suite, SuiteRequirement
@@ -15,7 +16,8 @@ _JUDGE: Mapping[str, str] = {"prompt": "", "model": ""}
 
 @dataclass(frozen=True, slots=True)
 class FrozenSuite:
-    """A suite at one moment. `probes` are the active ones in order, in their stored form."""
+    """A suite at one moment. `probes` are the active ones in order, in their stored form;
+    `probe_hashes` are of all that the suite's hash covers, by key."""
 
     slug: str
     title: str
@@ -23,6 +25,7 @@ class FrozenSuite:
     repeats: int
     pass_bar: int
     probes: tuple[Mapping[str, object], ...]
+    probe_hashes: Mapping[str, str]
 
     @property
     def is_empty(self) -> bool:
@@ -64,7 +67,38 @@ def _freeze(suite: Suite, probes: Sequence[Probe]) -> FrozenSuite:
         repeats=suite.repeats,
         pass_bar=suite.pass_bar,
         probes=tuple(probe for probe in all_probes if probe["active"] and probe["checks"]),
+        probe_hashes={
+            probe.key: canonical.sha256(canonical.canonical_json(frozen))
+            for probe, frozen in zip(probes, all_probes, strict=True)
+        },
     )
+
+
+def differences(ran: Mapping[str, Any], suite: FrozenSuite) -> list[str]:
+    """How a suite differs from what a run was planned with, in words; none where it does not."""
+    if ran["hash"] == suite.hash:
+        return []
+    found = []
+    if ran["repeats"] != suite.repeats:
+        found.append(f"asks each probe {_times(suite.repeats)} and not {_times(ran['repeats'])}")
+    if ran["pass_bar"] != suite.pass_bar:
+        found.append(f"has its bar at {suite.pass_bar} % and not at {ran['pass_bar']} %")
+    before = ran.get("probe_hashes")
+    if before is not None:
+        now = suite.probe_hashes
+        found += _probes("has new probes", now.keys() - before.keys())
+        found += _probes("lacks probes", before.keys() - now.keys())
+        both = now.keys() & before.keys()
+        found += _probes("has edited probes", {key for key in both if now[key] != before[key]})
+    return found or ["is not as it was"]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _probes(what: str, keys: Set[str]) -> list[str]:
+    return [f"{what} ({', '.join(sorted(keys))})"] if keys else []
 
 
 def _probe(probe: Probe) -> dict[str, object]:

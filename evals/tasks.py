@@ -10,7 +10,7 @@ from django.db import connections
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from evals import attempts, runs
+from evals import attempts, renewal, runs
 from factsheets import health
 
 log = logging.getLogger(__name__)
@@ -57,3 +57,12 @@ def tick(**_later: object) -> None:
 def advance_run(*, run_id: str, **_later: object) -> None:
     _drop_dead_connections()
     dispatch(UUID(run_id))
+
+
+@shared_task
+def renew_evidence(**_later: object) -> None:
+    _drop_dead_connections()
+    for sheet in renewal.due(now=timezone.now()):
+        run_id = renewal.renew(sheet, now=timezone.now())
+        if run_id is not None:
+            dispatch(run_id)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-from evals import evidence, runs
+from evals import evidence, runs, scoring
 from evals.models import Run
-from factsheets import canonical, rulesets
+from factsheets import canonical, rulesets, sealing
 from factsheets.bot import prompt
-from factsheets.models import Publication, PublicationEvent, Sheet
+from factsheets.models import Outbox, Publication, PublicationEvent, Sheet
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ def verify_publications() -> Result:
     checked = 0
     for sheet in Sheet.objects.select_related("state").order_by("slug"):
         numbers: list[int] = []
+        events = list(
+            sheet.events.select_related("from_publication", "to_publication")
+            .defer(*(f"{way}__{part}" for way in _WAYS for part in _PARTS))
+            .order_by("id")
+        )
         for publication in sheet.publications.order_by("number"):
             checked += 1
             numbers.append(publication.number)
@@ -44,12 +49,17 @@ def verify_publications() -> Result:
                 for code, sentence in _of(publication)
             ]
         faults += _gaps(sheet, numbers)
-        faults += _live(sheet)
+        faults += _events(sheet, numbers, events)
+        faults += _live(sheet, events)
     return Result(checked, tuple(faults))
 
 
+_PARTS = ("body", "prompt", "record", "evidence")
+_WAYS = ("from_publication", "to_publication")
+
+
 def _of(publication: Publication) -> Iterator[tuple[str, str]]:
-    for part in ("body", "prompt", "record", "evidence"):
+    for part in _PARTS:
         if canonical.sha256(bytes(getattr(publication, part))) != getattr(
             publication, f"{part}_hash"
         ):
@@ -121,17 +131,52 @@ def _evidence(publication: Publication) -> Iterator[tuple[str, str]]:
         )
     if evidence.recomputed(run) != bytes(publication.evidence):
         yield "evidence-forged", "the summary is not what the run's rows say."
+    elif not _verdicts_bear_out(run):
+        yield "evidence-forged", "attempts of its run are not what their verdicts say."
+
+
+def _verdicts_bear_out(run: Run) -> bool:
+    """Whether each attempt that was graded ended as its verdicts have it."""
+    return all(
+        attempt.outcome == scoring.attempt_outcome(list(attempt.verdicts.all()))
+        for attempt in run.attempts.filter(outcome__in=["pass", "fail"]).prefetch_related(
+            "verdicts"
+        )
+    )
 
 
 def _gaps(sheet: Sheet, numbers: list[int]) -> Iterator[Fault]:
-    missing = sorted(set(range(1, max(numbers, default=0) + 1)) - set(numbers))
+    announced = Outbox.objects.filter(
+        sheet=sheet,
+        topic__in=[PublicationEvent.Kind.PUBLISHED, PublicationEvent.Kind.ROLLED_BACK],
+    ).values_list("payload", flat=True)
+    known = {*numbers, *(payload["publication"] for payload in announced)}
+    missing = sorted(set(range(1, max(known, default=0) + 1)) - set(numbers))
     if missing:
         listed = ", ".join(map(str, missing))
         yield Fault("number-missing", f"{sheet.slug}: publications {listed} are not there.")
 
 
-def _live(sheet: Sheet) -> Iterator[Fault]:
-    newest = PublicationEvent.objects.filter(sheet=sheet).order_by("-id").first()
+def _events(sheet: Sheet, numbers: list[int], events: list[PublicationEvent]) -> Iterator[Fault]:
+    """Each publication went live by one event, and each seal is over all before it."""
+    let_out = [event.to_publication.number for event in events if event.to_publication]
+    for number in sorted(set(numbers) - set(let_out)):
+        yield Fault("event-missing", f"{sheet.slug}: no event says how {number} went live.")
+    link, is_sealed = "", False
+    for event in events:
+        made = sealing.seal(link, event)
+        if (event.seal and event.seal != made) or (is_sealed and not event.seal):
+            about = f"publication {event.to_publication.number}" if event.to_publication else "it"
+            yield Fault(
+                "seal-broken",
+                f"{sheet.slug}: the event of {event.at:%Y-%m-%d %H:%M} UTC ({event.kind}), {about} "
+                "or what came before is not as it was sealed.",
+            )
+        link, is_sealed = event.seal or made, is_sealed or bool(event.seal)
+
+
+def _live(sheet: Sheet, events: list[PublicationEvent]) -> Iterator[Fault]:
+    newest = events[-1] if events else None
     if sheet.state.live_publication_id != (newest.to_publication_id if newest else None):
         yield Fault(
             "live-disagrees", f"{sheet.slug}: what is live is not what the newest event says."

@@ -75,7 +75,7 @@ def _allows(user: User, permission: str, row: Model) -> bool:
     if not granted or permission == "factsheets.add_sheet":
         return False
     is_common = bool(getattr(row, "COMMON", False))
-    used_by = _sheets_of(row)
+    used_by = sheets_using(row)
     if ".view_" in permission:
         return is_common or bool(used_by & granted)
     if not used_by:
@@ -130,7 +130,7 @@ def _present(path: SheetPath) -> dict[str, bool]:
     return {f"{link}__removed_at__isnull": True for link in path.present}
 
 
-def _sheets_of(row: Model) -> set[int]:
+def sheets_using(row: Model) -> set[int]:
     """The sheets that use a row, by key; for a new row those that it names."""
     found: set[int] = set()
     for path in _paths(type(row)):

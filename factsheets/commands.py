@@ -112,10 +112,4 @@ def person_named(username: str, *permissions: str, on: Sheet | None = None) -> U
 
 def import_account() -> User:
     """The inactive account that stands for changes made by files and commands."""
-    user, is_new = User.objects.get_or_create(
-        username=editing.IMPORT_ACCOUNT, defaults={"is_active": False}
-    )
-    if is_new:
-        user.set_unusable_password()
-        user.save()
-    return user
+    return editing.service_account(editing.IMPORT_ACCOUNT)

@@ -16,7 +16,19 @@ from factsheets.models.tracking import TrackedModel, TrackedQuerySet, change_set
 #: The account that stands for changes made by a file and not by a person.
 IMPORT_ACCOUNT = "import"
 
+#: The account that stands for runs which beat starts by itself.
+RENEWAL_ACCOUNT = "renewal"
+
 OFFLINE_BOT = "offline"
+
+
+def service_account(name: str) -> User:
+    """An account that stands for the product itself. Nobody can log in with it."""
+    user, is_new = User.objects.get_or_create(username=name, defaults={"is_active": False})
+    if is_new:
+        user.set_unusable_password()
+        user.save()
+    return user
 
 
 def create_sheet(

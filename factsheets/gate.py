@@ -5,9 +5,9 @@ Pure. There is no bypass: publishing needs a report without a *block*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from typing import Literal
 
 from factsheets import sizing, staleness
@@ -25,6 +25,7 @@ WARNINGS = frozenset(
     {
         "content-not-probed",
         "no-control",
+        "passed-after-failures",
         "unsourced",
         "never-checked",
         "edited-since-check",
@@ -35,32 +36,46 @@ WARNINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One reason, in one sentence, and where to mend it (`key`: the section's)."""
+    """One reason, in one sentence, and where to mend it (`key`: the section's).
+
+    `since`: when it came up, where that is known of itself and needs no look at the history.
+    """
 
     code: str
     level: Level
     sentence: str
     place: Place = ""
     key: str = ""
+    since: date | datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PassingRun:
-    """The run that speaks for a subject. `summary` is what a publication keeps of it."""
+    """The run that speaks for a subject. `summary` is what a publication keeps of it.
+
+    `changes_up_to`: the newest change set that it knew of, by key.
+    """
 
     run_id: str
     content_hash: str
     bot_hash: str
     finished_on: date
     summary: bytes
+    changes_up_to: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The run that speaks for a subject, and what keeps it, or any run, from doing so."""
+    """The run that speaks for a subject, and what keeps it, or any run, from doing so.
+
+    `last_passed`: the newest change set that any passing run of the sheet knew
+    of. `alarm`: what is live has failed its probes, whatever the subject.
+    """
 
     run: PassingRun | None
     findings: tuple[Finding, ...]
+    last_passed: int = 0
+    alarm: Finding | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +84,29 @@ class Policy:
 
     evidence_max_age_days: int = 90
     blocking_warnings: frozenset[str] = frozenset()
+    renew_days_before: int = 7
+    four_eyes: bool = False
+
+    def expires_after(self, passed_on: date) -> date:
+        """The last day on which a run that passed on a day opens the gate."""
+        return _later(passed_on, self.evidence_max_age_days)
+
+    def renews_on(self, passed_on: date) -> date | None:
+        """The day from which the probes of what is live run again by themselves; None: never.
+
+        Not in the first half of the evidence's age, or a short age would mean a run every day.
+        """
+        if not self.renew_days_before:
+            return None
+        lead = min(self.renew_days_before, self.evidence_max_age_days // 2)
+        return _later(passed_on, self.evidence_max_age_days - lead)
+
+
+def _later(day: date, days: int) -> date:
+    try:
+        return day + timedelta(days=days)
+    except OverflowError:
+        return date.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +118,7 @@ class Live:
     content_hash: str
     rules_hash: str
     bot_hash: str
+    published_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +150,12 @@ def evaluate(
     today: date,
     is_rollback: bool = False,
     is_archived: bool = False,
+    own_changes: Sequence[str] = (),
 ) -> GateReport:
     """Every reason why the candidate may not be published today, and every warning.
 
     `standings`: how each of its sections stands with its checks, by the section's key.
+    `own_changes`: what the person who would publish has changed, in words.
     A rollback publishes a text that was let out before: its warnings about
     sources and checks are history, so they are not raised again.
     """
@@ -128,13 +169,9 @@ def evaluate(
         *_run(candidate, evidence.run, policy, today),
         *_sections(candidate, standings, is_rollback=is_rollback),
         *_live(candidate, live),
+        *_four_eyes(policy, own_changes),
     ]
-    strict = [
-        Finding(f.code, "block", f.sentence, f.place, f.key)
-        if f.code in policy.blocking_warnings
-        else f
-        for f in found
-    ]
+    strict = [replace(f, level="block") if f.code in policy.blocking_warnings else f for f in found]
     return GateReport(tuple(sorted(strict, key=lambda f: f.level)))
 
 
@@ -193,6 +230,7 @@ def _run(
             f"The probes passed {age} days ago, and the policy allows "
             f"{policy.evidence_max_age_days}; run them again.",
             "probes",
+            since=_later(policy.expires_after(run.finished_on), 1),
         )
 
 
@@ -227,8 +265,28 @@ def _sections(
                 if reason.code == code:
                     said = f"{reason.sentence[0].lower()}{reason.sentence[1:].rstrip('.')}"
                     yield Finding(
-                        code, level, f"“{section.heading}”: {said}; {advice}.", place, section.key
+                        code,
+                        level,
+                        f"“{section.heading}”: {said}; {advice}.",
+                        place,
+                        section.key,
+                        _overdue_since(standings[section.key]) if code == "overdue" else None,
                     )
+
+
+def _overdue_since(standing: staleness.Standing) -> date | None:
+    return None if standing.due_on is None else _later(standing.due_on, 1)
+
+
+def _four_eyes(policy: Policy, own_changes: Sequence[str]) -> Iterable[Finding]:
+    if policy.four_eyes and own_changes:
+        first, more = own_changes[0], len(own_changes) - 1
+        yield Finding(
+            "same-person",
+            "block",
+            f"Four eyes are asked for, and you changed {first}{f' and {more} more' if more else ''} "
+            "yourself; ask somebody to publish who wrote none of the changes.",
+        )
 
 
 def _live(candidate: Candidate, live: Live | None) -> Iterable[Finding]:
@@ -247,4 +305,5 @@ def _live(candidate: Candidate, live: Live | None) -> Iterable[Finding]:
             f"This is what publication {live.number} already serves; change the text, the rules "
             "or the bot first.",
             "sheet",
+            since=live.published_at,
         )

@@ -44,6 +44,37 @@ def read(text: str, *, zone: tzinfo, now: datetime) -> datetime:
     return moment
 
 
+def coming(text: str, *, zone: tzinfo, now: datetime) -> datetime:
+    """The instant to come that a text means, in UTC, to the minute.
+
+    It says its offset, or its time is taken in `zone`. Raises MomentRefused
+    for anything else: a time that has passed, and one that the clocks of the
+    zone skip or show twice.
+    """
+    try:
+        if not _INSTANT.fullmatch(text):
+            raise ValueError(text)
+        given = datetime.fromisoformat(text)
+        moment = (given if given.tzinfo else given.replace(tzinfo=zone)).astimezone(UTC)
+        # Over the zone too: what its clocks cannot show, nobody can be shown.
+        shown = moment.astimezone(zone)
+    except (ValueError, OverflowError) as error:
+        raise MomentRefused(
+            "Give a time such as 2026-12-24T09:00, or with its offset 2026-12-24T09:00:00Z."
+        ) from error
+    if given.tzinfo is None:
+        if shown.replace(tzinfo=None, fold=0) != given:
+            raise MomentRefused(f"The clocks of {zone} skip {text}; choose another time.")
+        if given.replace(tzinfo=zone, fold=1).astimezone(UTC) != moment:
+            raise MomentRefused(
+                f"The clocks of {zone} show {text} twice; give it with its offset from UTC."
+            )
+    moment = moment.replace(second=0, microsecond=0)
+    if moment <= now:
+        raise MomentRefused(f"{text} has passed; choose a time to come, or publish now.")
+    return moment
+
+
 def _end_of(day: date, *, zone: tzinfo, now: datetime) -> datetime:
     if day > now.astimezone(zone).date():
         raise MomentRefused(f"{day} is still to come; give a day or an instant up to now.")

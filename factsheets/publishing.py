@@ -10,10 +10,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from factsheets import canonical, evidence, gate, history, standings
+from factsheets import canonical, changes, evidence, gate, history, sealing, standings
 from factsheets.errors import Refused
 from factsheets.models import GatePolicy, Outbox, Publication, PublicationEvent, Sheet, SheetState
 from factsheets.models.locking import hold_still
+from factsheets.models.publications import released
 
 log = logging.getLogger(__name__)
 
@@ -62,14 +63,34 @@ class Look:
     live_number: int | None
 
 
-def look(sheet: Sheet, *, now: datetime) -> Look:
-    """The gate of the draft as it stands."""
-    return _look(sheet, history.candidate_now(sheet), now=now, is_rollback=False)
+def look(sheet: Sheet, *, now: datetime, by: User | None = None) -> Look:
+    """The gate of the draft as it stands, for whoever would publish it (`by`)."""
+    return _look(sheet, history.candidate_now(sheet), now=now, by=by)
 
 
-def look_back(publication: Publication, *, now: datetime) -> Look:
+def look_back(publication: Publication, *, now: datetime, by: User | None = None) -> Look:
     """The gate of a rollback to a publication."""
-    return _look(publication.sheet, history.candidate_of(publication), now=now, is_rollback=True)
+    candidate = history.candidate_of(publication)
+    return _look(publication.sheet, candidate, now=now, by=by, back_to=publication)
+
+
+def last_publication(sheet: Sheet) -> Publication | None:
+    """The newest publication of a sheet, live or not, without its bytes."""
+    rows = sheet.publications.defer("body", "prompt", "record", "evidence")
+    return rows.order_by("-number").first()
+
+
+def policy_of(sheet: Sheet) -> gate.Policy:
+    """How strict the sheet's gate is."""
+    row = GatePolicy.objects.present().filter(sheet=sheet).first()
+    if row is None:
+        return gate.Policy()
+    return gate.Policy(
+        row.evidence_max_age_days,
+        frozenset(row.blocking_warnings),
+        row.renew_days_before,
+        row.four_eyes,
+    )
 
 
 def publish(
@@ -83,9 +104,9 @@ def publish(
 ) -> Publication:
     """Release the draft that was seen. Raises ChangedMeanwhile or PublishRefused."""
     with transaction.atomic():
-        sheet = _locked(sheet_id)
-        view = look(sheet, now=now)
-        _same_as_seen(view, seen, seen_live_number)
+        sheet = locked(sheet_id)
+        view = look(sheet, now=now, by=by)
+        same_as_seen(view, seen, seen_live_number)
         return _release(
             sheet,
             view,
@@ -94,6 +115,7 @@ def publish(
             by=by,
             reason=reason,
             now=now,
+            changes_up_to=changes.newest(),
         )
 
 
@@ -108,15 +130,15 @@ def rollback(
 ) -> Publication:
     """Release the text and rules of publication N again, as a new number. The draft stays."""
     with transaction.atomic():
-        sheet = _locked(sheet_id)
+        sheet = locked(sheet_id)
         past = sheet.publications.filter(number=to_number).first()
         if past is None:
             raise NoSuchPublication(
                 f"{sheet.slug} has no publication {to_number}; look at its list of publications."
             )
         past.sheet = sheet
-        view = look_back(past, now=now)
-        _same_as_seen(view, view.candidate.subject, seen_live_number)
+        view = look_back(past, now=now, by=by)
+        same_as_seen(view, view.candidate.subject, seen_live_number)
         return _release(
             sheet,
             view,
@@ -126,6 +148,7 @@ def rollback(
             reason=reason,
             now=now,
             restores=to_number,
+            changes_up_to=changes.base(past) or None,
         )
 
 
@@ -137,7 +160,7 @@ def withdraw(
     With `seen_live_number` it is also refused when something else is live by now.
     """
     with transaction.atomic():
-        sheet = _locked(sheet_id)
+        sheet = locked(sheet_id)
         live = sheet.state.live_publication
         if live is None:
             raise NothingLive(f"Nothing of {sheet.slug} is live, so there is nothing to withdraw.")
@@ -151,7 +174,16 @@ def withdraw(
         )
 
 
-def _locked(sheet_id: int) -> Sheet:
+def reason_given(text: str) -> str:
+    """A reason in its stored form. Raises ReasonMissing for an empty one."""
+    reason = canonical.normalise(text)
+    if not reason:
+        raise ReasonMissing("Say why in a few words; the reason is kept with the event.")
+    return reason
+
+
+def locked(sheet_id: int) -> Sheet:
+    """The sheet, with changes kept waiting to the end of the caller's transaction."""
     # One picture, used to the end: what is checked is what is stored, even if
     # an editor saves a section while this runs.
     hold_still()
@@ -159,34 +191,50 @@ def _locked(sheet_id: int) -> Sheet:
 
 
 def _look(
-    sheet: Sheet, candidate: canonical.Candidate, *, now: datetime, is_rollback: bool
+    sheet: Sheet,
+    candidate: canonical.Candidate,
+    *,
+    now: datetime,
+    by: User | None,
+    back_to: Publication | None = None,
 ) -> Look:
     found = evidence.for_subject(candidate.subject)
     live = sheet.state.live_publication
     today = timezone.localdate(now)
+    policy = policy_of(sheet)
     report = gate.evaluate(
         candidate,
         found,
-        policy=_policy(sheet),
-        live=gate.Live(live.number, live.slug, live.content_hash, live.rules_hash, live.bot_hash)
+        policy=policy,
+        live=gate.Live(
+            live.number,
+            live.slug,
+            live.content_hash,
+            live.rules_hash,
+            live.bot_hash,
+            live.published_at,
+        )
         if live
         else None,
         standings=standings.of_snapshot(sheet, candidate.snapshot, today=today),
         today=today,
-        is_rollback=is_rollback,
+        is_rollback=back_to is not None,
         is_archived=sheet.archived_at is not None,
+        own_changes=_changed_by(by, sheet, back_to) if by is not None and policy.four_eyes else (),
     )
     return Look(candidate, report, found, live.number if live else None)
 
 
-def _policy(sheet: Sheet) -> gate.Policy:
-    row = GatePolicy.objects.present().filter(sheet=sheet).first()
-    if row is None:
-        return gate.Policy()
-    return gate.Policy(row.evidence_max_age_days, frozenset(row.blocking_warnings))
+def _changed_by(by: User, sheet: Sheet, back_to: Publication | None) -> tuple[str, ...]:
+    """What a person changed of what would be published, or of what its gate asks, in words."""
+    kinds = changes.KINDS if back_to is None else changes.KINDS_OF_ROLLBACK
+    after = changes.base(back_to or last_publication(sheet))
+    found = changes.of_sheet(sheet, after=after, kinds=kinds, by=by)
+    return tuple(dict.fromkeys(f"{c.kind} {c.label}" for each in found for c in each.changes))
 
 
-def _same_as_seen(view: Look, seen: canonical.Subject, seen_live_number: int | None) -> None:
+def same_as_seen(view: Look, seen: canonical.Subject, seen_live_number: int | None) -> None:
+    """Raise ChangedMeanwhile unless what was looked at is what stands there now."""
     if view.candidate.subject != seen:
         raise ChangedMeanwhile(
             "The sheet, its rules or its bot changed while you looked; look again before you publish."
@@ -207,6 +255,7 @@ def _release(
     by: User,
     reason: str,
     now: datetime,
+    changes_up_to: int | None,
     restores: int | None = None,
 ) -> Publication:
     run = view.evidence.run
@@ -218,7 +267,7 @@ def _release(
     ) + 1
     body = canonical.body_bytes(candidate, number=number, published_at=now)
     prompt = canonical.prompt_bytes(candidate)
-    publication = Publication.objects.create(
+    publication = Publication(
         sheet=sheet,
         number=number,
         format=canonical.BODY_FORMAT,
@@ -239,7 +288,10 @@ def _release(
         published_by_name=by.get_username(),
         reason=canonical.normalise(reason),
         restores=restores,
+        changes_up_to_id=changes_up_to,
     )
+    with released():
+        publication.save()
     _move(sheet, kind=kind, to=publication, by=by, reason=reason, now=now)
     return publication
 
@@ -254,10 +306,8 @@ def _move(
     now: datetime,
 ) -> PublicationEvent:
     """One event, one announcement, and the live publication moved to what the event says."""
-    reason = canonical.normalise(reason)
-    if not reason:
-        raise ReasonMissing("Say why in a few words; the reason is kept with the event.")
-    event = PublicationEvent.objects.create(
+    reason = reason_given(reason)
+    event = PublicationEvent(
         sheet=sheet,
         kind=kind,
         at=now,
@@ -267,6 +317,9 @@ def _move(
         from_publication=sheet.state.live_publication,
         to_publication=to,
     )
+    event.seal = sealing.seal(_last_seal(sheet), event)
+    with released():
+        event.save()
     Outbox.objects.create(
         topic=kind,
         sheet=sheet,
@@ -281,3 +334,11 @@ def _move(
     SheetState.objects.filter(sheet=sheet).update(live_publication=to)
     log.info("sheet %s: %s, live now: %s", sheet.slug, kind, to.number if to else "nothing")
     return event
+
+
+def _last_seal(sheet: Sheet) -> str:
+    events = sheet.events.order_by("-id")
+    newest = events.values_list("seal", flat=True).first()
+    return newest or sealing.last(
+        events.reverse().select_related("from_publication", "to_publication")
+    )

@@ -30,6 +30,7 @@ _SEE = tuple(
         "reviewplan",
         "rule",
         "ruleset",
+        "schedule",
         "section",
         "sheet",
         "sheetruleset",

@@ -63,6 +63,21 @@ FACTSHEETS: tuple[Trigger, ...] = (
         Trigger("factsheets_sheetstate", event, "The state of a sheet is never deleted.")
         for event in ("DELETE", "TRUNCATE")
     ),
+    Trigger(
+        "factsheets_publicationevent",
+        "INSERT",
+        "A publication never goes live twice, nor on another sheet; roll back to publish it again.",
+        "NEW.to_publication_id IS NOT NULL AND (EXISTS (SELECT 1 FROM factsheets_publicationevent "
+        "WHERE to_publication_id = NEW.to_publication_id) OR NOT EXISTS (SELECT 1 FROM "
+        "factsheets_publication WHERE id = NEW.to_publication_id AND sheet_id = NEW.sheet_id))",
+    ),
+    Trigger(
+        "factsheets_schedule",
+        "UPDATE",
+        "A schedule that is closed is never changed.",
+        "OLD.state <> 'waiting'",
+    ),
+    *(t for t in append_only("factsheets_schedule", "Schedules") if t.event != "UPDATE"),
 )
 
 

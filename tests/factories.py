@@ -10,11 +10,12 @@ from django.contrib.auth.models import Group, User
 
 from evals import attempts, exchange, runs
 from evals.models import Probe, Run, Suite, SuiteRequirement
-from factsheets import checking, editing, publishing
+from factsheets import checking, editing, publishing, scheduling
 from factsheets.models import (
     Citation,
     Publication,
     Rule,
+    Schedule,
     Section,
     Sheet,
     Source,
@@ -174,6 +175,22 @@ def publish(of: Sheet, *, by: User | None = None, now: datetime = NOON) -> Publi
         by=by or person(),
         reason="for a test",
         now=now,
+    )
+
+
+def schedule(of: Sheet, *, due_at: datetime = LATER, by: User | None = None) -> Schedule:
+    """Schedule the draft as it stands. Refused like any publication if the gate is closed."""
+    fresh = Sheet.objects.select_related("bot", "state__live_publication").get(pk=of.pk)
+    view = publishing.look(fresh, now=NOON)
+    return scheduling.schedule(
+        sheet_id=of.pk,
+        seen=view.candidate.subject,
+        seen_live_number=view.live_number,
+        due_at=due_at,
+        zone="Europe/London",
+        by=by or person("paula", "publisher"),
+        reason="for a test",
+        now=NOON,
     )
 
 

@@ -53,6 +53,14 @@ class Run(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
     )
     started_by_name = models.CharField(max_length=150)
+    changes_up_to = models.ForeignKey(
+        "factsheets.ChangeSet",
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The newest change set when its plan was frozen. Empty in runs of earlier versions.",
+    )
 
     class Meta:
         ordering = ["-started_at", "id"]

@@ -11,8 +11,10 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model, QuerySet, UniqueConstraint
 from django.forms.models import BaseInlineFormSet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import cached_property
+from django.utils.html import format_html
 from simple_history.admin import SimpleHistoryAdmin
 from unfold.admin import ModelAdmin, StackedInline, TabularInline
 from unfold.widgets import UnfoldAdminTextInputWidget
@@ -246,6 +248,10 @@ class TrackedAdmin(AsksEachSheet, ReadOnlyHistory, ModelAdmin):  # type: ignore[
     list_per_page = 50
     actions = ["remove_selected", "restore_selected"]
 
+    #: What sheets may have in common with such a row: a parameter of the page of gates, and the
+    #: attribute that holds its key. A save that reaches several sheets says so.
+    in_common: ClassVar[tuple[str, str] | None] = None
+
     def get_list_display(self, request: HttpRequest) -> list[str]:
         return [*super().get_list_display(request), "in_use"]
 
@@ -302,6 +308,22 @@ class TrackedAdmin(AsksEachSheet, ReadOnlyHistory, ModelAdmin):  # type: ignore[
                         f"{model.app_label}.change_{model.model_name}",
                         inline.instance,
                     )
+        if form.has_changed() or any(formset.has_changed() for formset in formsets):
+            self._tell_of_other_sheets(request, form.instance)
+
+    def _tell_of_other_sheets(self, request: HttpRequest, row: TrackedModel) -> None:
+        used_by = len(access.sheets_using(row))
+        if self.in_common is not None and used_by > 1:
+            parameter, key = self.in_common
+            messages.warning(
+                request,
+                format_html(
+                    '{} sheets use this: <a href="{}">see what the change does to their gates and '
+                    "run their probes</a>.",
+                    used_by,
+                    gates_address(parameter, getattr(row, key)),
+                ),
+            )
 
     @admin.action(description="Take out of use", permissions=["change"])
     def remove_selected(self, request: HttpRequest, rows: QuerySet[TrackedModel]) -> None:
@@ -320,6 +342,16 @@ class TrackedAdmin(AsksEachSheet, ReadOnlyHistory, ModelAdmin):  # type: ignore[
                 access.require(request.user, self.permission("change"), row)
                 editing.restore(row, by=now.by, reason=now.reason, now=now.at)
         messages.success(request, "Taken into use again.")
+
+
+def gates_address(parameter: str, key: int) -> str:
+    """The page with the gates of all sheets that have a row in common."""
+    return f"{reverse('runs:gates')}?{parameter}={key}"
+
+
+def linked_count(parameter: str, key: int, count: int) -> str:
+    """How many sheets use a row, as a link to their gates."""
+    return format_html('<a href="{}">{}</a>', gates_address(parameter, key), count)
 
 
 class AppendOnlyAdmin(AsksEachSheet, ModelAdmin):  # type: ignore[misc]

@@ -14,6 +14,7 @@ from factsheets.models import (
     Outbox,
     Publication,
     PublicationEvent,
+    Schedule,
 )
 
 
@@ -76,7 +77,41 @@ class PublicationEventAdmin(AppendOnlyAdmin):
     search_fields = ["sheet__title", "reason", "by_name"]
     list_select_related = ["sheet", "from_publication", "to_publication"]
     ordering = ["-at", "-id"]
-    fields = ["sheet", "kind", "at", "by_name", "reason", "from_publication", "to_publication"]
+    fields = [
+        "sheet",
+        "kind",
+        "at",
+        "by_name",
+        "reason",
+        "from_publication",
+        "to_publication",
+        "seal",
+    ]
+
+
+@admin.register(Schedule)
+class ScheduleAdmin(AppendOnlyAdmin):
+    list_display = ["due_at", "sheet", "state", "scheduled_by_name", "reason", "closed_because"]
+    list_filter = [OF_SHEET, "state", "due_at"]
+    search_fields = ["sheet__title", "reason", "scheduled_by_name"]
+    list_select_related = ["sheet"]
+    ordering = ["-due_at", "-id"]
+    fields = [
+        "sheet",
+        "due_at",
+        "zone",
+        "state",
+        "reason",
+        "scheduled_by_name",
+        "scheduled_at",
+        "closed_at",
+        "closed_because",
+        "publication",
+        "content_hash",
+        "rules_hash",
+        "bot_hash",
+        "seen_live_number",
+    ]
 
 
 @admin.register(Check)
@@ -114,6 +149,6 @@ class ChangeSetAdmin(AppendOnlyAdmin):
 
 @admin.register(Outbox)
 class OutboxAdmin(AppendOnlyAdmin):
-    list_display = ["created_at", "topic", "sheet"]
+    list_display = ["created_at", "topic", "sheet", "mailed_at"]
     list_filter = ["topic", OF_SHEET]
     list_select_related = ["sheet"]

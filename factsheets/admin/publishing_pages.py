@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
@@ -13,11 +17,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from factsheets import canonical, gate, publishing
+from factsheets import canonical, evidence, explaining, gate, moments, publishing, scheduling
 from factsheets.admin.base import person
 from factsheets.admin.pages import number, page, sheet_for
 from factsheets.errors import Refused
-from factsheets.models import Publication, Sheet
+from factsheets.models import Publication, Schedule, Sheet
 
 #: Where each place that a finding names is mended.
 _PLACES: Mapping[gate.Place, Callable[[Sheet], str]] = {
@@ -53,11 +57,30 @@ class ReasonForm(forms.Form):
     )
 
 
+#: So many change sets are listed; more are counted.
+CHANGES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Reliance:
+    """What the live publication's evidence is worth: the last days it counts, and is left alone."""
+
+    passed_on: date
+    expires_after: date
+    renews_on: date | None
+
+
 @require_safe
 def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """The gate, the probes and what is live, on one page."""
     sheet = sheet_for(request, sheet_id, "factsheets.view_sheet")
-    view = publishing.look(sheet, now=timezone.now())
+    now = timezone.now()
+    # Only of those who may publish is it asked whether they may publish this.
+    may_publish = request.user.has_perm("factsheets.publish_sheet", sheet)
+    view = publishing.look(sheet, now=now, by=person(request) if may_publish else None)
+    explanation = explaining.explain(
+        sheet, view.report, view.evidence, publishing.last_publication(sheet)
+    )
     sections = dict(sheet.sections.values_list("key", "pk"))
     may_add = request.user.has_perm("factsheets.add_section", sheet)
     last = sheet.events.order_by("-id").first()
@@ -69,9 +92,16 @@ def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
         title=f"Gate and publishing: {sheet.title}",
         report=view.report,
         findings=[
-            (finding, _mend(sheet, finding, sections, may_add=may_add, may_check=may_check))
-            for finding in view.report.findings
+            (each, _mend(sheet, each.finding, sections, may_add=may_add, may_check=may_check))
+            for each in explanation.findings
         ],
+        closed_since=explanation.closed_since,
+        closed_by=explanation.closed_by,
+        changed=explanation.changed[::-1][:CHANGES_SHOWN],
+        changed_count=len(explanation.changed),
+        reliance=_reliance(sheet, view),
+        schedules=_schedules(sheet, now),
+        zone=settings.ORG_TIME_ZONE,
         view=view,
         last_event=last,
         live=sheet.state.live_publication,
@@ -92,12 +122,7 @@ def publish(request: HttpRequest, sheet_id: int) -> HttpResponse:
     try:
         publication = publishing.publish(
             sheet_id=sheet.pk,
-            seen=canonical.Subject(
-                sheet_id=sheet.pk,
-                content_hash=request.POST.get("content_hash", ""),
-                rules_hash=request.POST.get("rules_hash", ""),
-                bot_hash=request.POST.get("bot_hash", ""),
-            ),
+            seen=_seen(request, sheet),
             seen_live_number=number(request.POST.get("live_number", "")),
             by=person(request),
             reason=form.cleaned_data["reason"],
@@ -106,6 +131,51 @@ def publish(request: HttpRequest, sheet_id: int) -> HttpResponse:
     except Refused as refused:
         return _refusal(request, sheet, refused.sentence)
     messages.success(request, f"Publication {publication.number} is live.")
+    return to_gate(sheet.pk)
+
+
+@require_POST
+def schedule(request: HttpRequest, sheet_id: int) -> HttpResponse:
+    """Approve what the page showed for a time to come, or say why not."""
+    sheet = sheet_for(request, sheet_id, "factsheets.publish_sheet")
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        return _refusal(request, sheet, str(form.errors["reason"][0]))
+    now = timezone.now()
+    try:
+        waiting = scheduling.schedule(
+            sheet_id=sheet.pk,
+            seen=_seen(request, sheet),
+            seen_live_number=number(request.POST.get("live_number", "")),
+            due_at=moments.coming(
+                request.POST.get("due_at", "").strip(),
+                zone=ZoneInfo(settings.ORG_TIME_ZONE),
+                now=now,
+            ),
+            zone=settings.ORG_TIME_ZONE,
+            by=person(request),
+            reason=form.cleaned_data["reason"],
+            now=now,
+        )
+    except Refused as refused:
+        return _refusal(request, sheet, refused.sentence)
+    messages.success(request, f"Scheduled for {explaining.when(waiting.due_at)}.")
+    return to_gate(sheet.pk)
+
+
+@require_POST
+def unschedule(request: HttpRequest, sheet_id: int) -> HttpResponse:
+    """Take the waiting schedule back."""
+    sheet = sheet_for(request, sheet_id, "factsheets.publish_sheet")
+    wanted = number(request.POST.get("schedule", ""))
+    mine = sheet.schedules.filter(pk=wanted).first() if wanted else None
+    try:
+        if mine is None:
+            raise scheduling.NothingScheduled("Nothing of that kind is scheduled; look again.")
+        scheduling.cancel(schedule_id=mine.pk, by=person(request), now=timezone.now())
+    except Refused as refused:
+        return _refusal(request, sheet, refused.sentence)
+    messages.success(request, "The schedule is cancelled; what is live stays as it is.")
     return to_gate(sheet.pk)
 
 
@@ -179,13 +249,15 @@ def rollback(request: HttpRequest, sheet_id: int) -> HttpResponse:
         button=f"Publish {past.number} again",
         live=live,
         to=past.number,
-        report=publishing.look_back(past, now=timezone.now()).report,
+        report=publishing.look_back(past, now=timezone.now(), by=person(request)).report,
     )
 
 
 PAGES: Mapping[str, Callable[..., HttpResponse]] = {
     "gate": gate_page,
     "publish": publish,
+    "schedule": schedule,
+    "unschedule": unschedule,
     "withdraw": withdraw,
     "rollback": rollback,
 }
@@ -194,6 +266,45 @@ PAGES: Mapping[str, Callable[..., HttpResponse]] = {
 def to_gate(sheet_id: int) -> HttpResponseRedirect:
     """Back to the sheet's gate."""
     return redirect("admin:sheet_gate", sheet_id)
+
+
+def _seen(request: HttpRequest, sheet: Sheet) -> canonical.Subject:
+    """What the page showed, by the hashes that it sends back."""
+    return canonical.Subject(
+        sheet_id=sheet.pk,
+        content_hash=request.POST.get("content_hash", ""),
+        rules_hash=request.POST.get("rules_hash", ""),
+        bot_hash=request.POST.get("bot_hash", ""),
+    )
+
+
+def _reliance(sheet: Sheet, view: publishing.Look) -> Reliance | None:
+    live, subject = sheet.state.live_publication, view.candidate.subject
+    if live is None:
+        return None
+    of_live = replace(subject, content_hash=live.content_hash, rules_hash=live.rules_hash)
+    same_rules = of_live.rules_hash == subject.rules_hash
+    run = (view.evidence if same_rules else evidence.for_subject(of_live)).run
+    if run is None:
+        return None
+    policy = publishing.policy_of(sheet)
+    return Reliance(
+        run.finished_on, policy.expires_after(run.finished_on), policy.renews_on(run.finished_on)
+    )
+
+
+def _schedules(sheet: Sheet, now: datetime) -> list[tuple[Schedule, str, bool]]:
+    """What waits, and what did not come about since the last publication: each with its time in
+    words, and whether it is late."""
+    rows = sheet.schedules.exclude(
+        state__in=[Schedule.State.DONE, Schedule.State.CANCELLED]
+    ).order_by("-id")
+    last = sheet.events.order_by("-id").values_list("at", flat=True).first()
+    return [
+        (row, explaining.when(row.due_at), now - row.due_at > scheduling.LATE_AFTER)
+        for row in rows[:3]
+        if row.closed_at is None or last is None or row.closed_at > last
+    ]
 
 
 def _confirm(

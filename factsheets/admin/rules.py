@@ -9,7 +9,13 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 
 from factsheets import editing
-from factsheets.admin.base import OF_SHEET, OfSheet, TrackedAdmin, TrackedTabularInline
+from factsheets.admin.base import (
+    OF_SHEET,
+    OfSheet,
+    TrackedAdmin,
+    TrackedTabularInline,
+    linked_count,
+)
 from factsheets.models import BotProfile, Rule, RuleSet, SheetRuleSet
 
 OF_RULESET = ("ruleset", admin.RelatedOnlyFieldListFilter)
@@ -23,7 +29,8 @@ class SheetRuleSetInline(TrackedTabularInline):
 
 @admin.register(RuleSet)
 class RuleSetAdmin(TrackedAdmin):
-    list_display = ["title", "slug", "shared", "rules_in_use"]
+    in_common = ("ruleset", "pk")
+    list_display = ["title", "slug", "shared", "rules_in_use", "used_by"]
     list_filter = ["shared", ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["title", "slug", "rules__text"]
     fields = ["title", "slug", "shared", "why"]
@@ -32,12 +39,19 @@ class RuleSetAdmin(TrackedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[RuleSet]:
         rows: QuerySet[RuleSet] = super().get_queryset(request)
         return rows.annotate(
-            rule_count=Count("rules", distinct=True, filter=Q(rules__removed_at__isnull=True))
+            rule_count=Count("rules", distinct=True, filter=Q(rules__removed_at__isnull=True)),
+            sheet_count=Count(
+                "sheet_links", distinct=True, filter=Q(sheet_links__removed_at__isnull=True)
+            ),
         )
 
     @admin.display(description="rules", ordering="rule_count")
     def rules_in_use(self, ruleset: Any) -> int:
         return int(ruleset.rule_count)
+
+    @admin.display(description="used by sheets", ordering="sheet_count")
+    def used_by(self, ruleset: Any) -> str:
+        return linked_count("ruleset", ruleset.pk, ruleset.sheet_count)
 
 
 @admin.register(SheetRuleSet)
@@ -61,6 +75,7 @@ class SheetRuleSetAdmin(TrackedAdmin):
 
 @admin.register(Rule)
 class RuleAdmin(TrackedAdmin):
+    in_common = ("ruleset", "ruleset_id")
     list_display = ["key", "kind", "ruleset", "position", "enabled", "text"]
     list_filter = [
         OF_RULESET,
@@ -85,7 +100,8 @@ class RuleAdmin(TrackedAdmin):
 
 @admin.register(BotProfile)
 class BotProfileAdmin(TrackedAdmin):
-    list_display = ["slug", "provider", "model", "max_tokens", "context_window"]
+    in_common = ("bot", "pk")
+    list_display = ["slug", "provider", "model", "max_tokens", "context_window", "used_by"]
     list_filter = ["provider", ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["slug", "model"]
     fields = [
@@ -102,3 +118,12 @@ class BotProfileAdmin(TrackedAdmin):
         "reserve_output",
         "why",
     ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[BotProfile]:
+        rows: QuerySet[BotProfile] = super().get_queryset(request)
+        in_use = Q(sheets__removed_at__isnull=True)
+        return rows.annotate(sheet_count=Count("sheets", distinct=True, filter=in_use))
+
+    @admin.display(description="used by sheets", ordering="sheet_count")
+    def used_by(self, bot: Any) -> str:
+        return linked_count("bot", bot.pk, bot.sheet_count)

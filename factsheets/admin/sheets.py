@@ -185,9 +185,22 @@ class GatePolicyForm(TrackedForm):
 @admin.register(GatePolicy)
 class GatePolicyAdmin(TrackedAdmin):
     form = GatePolicyForm
-    list_display = ["sheet", "evidence_max_age_days", "blocking_warnings"]
+    list_display = [
+        "sheet",
+        "four_eyes",
+        "evidence_max_age_days",
+        "renew_days_before",
+        "blocking_warnings",
+    ]
     search_fields = ["sheet__title", "sheet__slug"]
-    fields = ["sheet", "evidence_max_age_days", "blocking_warnings", "why"]
+    fields = [
+        "sheet",
+        "four_eyes",
+        "evidence_max_age_days",
+        "renew_days_before",
+        "blocking_warnings",
+        "why",
+    ]
     actions: Any = None
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:

@@ -6,6 +6,7 @@ from factsheets.models.operations import Heartbeat
 from factsheets.models.publications import Outbox, Publication, PublicationEvent
 from factsheets.models.reviewing import ReviewInterval, ReviewPlan
 from factsheets.models.rules import BotProfile, Rule, RuleSet, SheetRuleSet
+from factsheets.models.scheduling import Schedule
 from factsheets.models.sheets import GatePolicy, Section, Sheet, SheetState, SlugAlias
 from factsheets.models.sources import Citation, Source
 from factsheets.models.tracking import ChangeSet, TrackedModel
@@ -26,6 +27,7 @@ __all__ = [
     "ReviewPlan",
     "Rule",
     "RuleSet",
+    "Schedule",
     "Section",
     "Sheet",
     "SheetRuleSet",

@@ -2,14 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
 from django.conf import settings
 from django.db import models
+from django.db.models.signals import pre_save
+from django.dispatch import receiver
 
-from factsheets.models.sheets import Sheet
-from factsheets.models.tracking import SheetPath
+from factsheets.errors import Refused
+from factsheets.models.sheets import Sheet, SheetState
+from factsheets.models.tracking import ChangeSet, SheetPath
 
 
-class Publication(models.Model):
+class PastTheGate(Refused):
+    """A write of what bots get by something that is not the publisher."""
+
+    code = "past-the-gate"
+
+
+_released: ContextVar[bool] = ContextVar("released", default=False)
+
+
+@contextmanager
+def released() -> Iterator[None]:
+    """Where what bots get may be written. For `publishing`, which asks the gate, alone."""
+    token = _released.set(True)
+    try:
+        yield
+    finally:
+        _released.reset(token)
+
+
+def _refuse(what: str) -> NoReturn:
+    raise PastTheGate(f"{what} would go past the gate; use the functions in `publishing`.")
+
+
+class ReleasedQuerySet[M: models.Model](models.QuerySet[M]):
+    """Rows are made one by one, by the publisher. That they never change is for triggers."""
+
+    def bulk_create(self, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse("bulk_create()")
+
+
+class Released(models.Model):
+    """A row that only the publisher makes."""
+
+    objects = ReleasedQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Raises PastTheGate unless the publisher is at work."""
+        if not _released.get():
+            _refuse(f"Saving a {self._meta.verbose_name}")
+        super().save(*args, **kwargs)
+
+
+@receiver(pre_save)
+def _refuse_raw(sender: type[models.Model], raw: bool, **_: object) -> None:
+    """Fixtures are saved past a row's own `save`."""
+    if raw and issubclass(sender, Released | SheetState):
+        _refuse("Loading a fixture")
+
+
+class Publication(Released):
     """A released bot view with its rules: the bytes served, and the evidence that let it out."""
 
     SHEETS = (SheetPath("sheet"),)
@@ -38,6 +98,14 @@ class Publication(models.Model):
     restores = models.PositiveIntegerField(
         null=True, blank=True, help_text="The number whose text a rollback published again."
     )
+    changes_up_to = models.ForeignKey(
+        ChangeSet,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The newest change set that it contains. Empty in those of earlier versions.",
+    )
 
     class Meta:
         ordering = ["sheet", "-number"]
@@ -50,7 +118,7 @@ class Publication(models.Model):
         return f"publication {self.number}"
 
 
-class PublicationEvent(models.Model):
+class PublicationEvent(Released):
     """A change of what is live. What was live at a moment is answered from these alone."""
 
     SHEETS = (SheetPath("sheet"),)
@@ -72,6 +140,12 @@ class PublicationEvent(models.Model):
     to_publication = models.ForeignKey(
         Publication, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    seal = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="Over this event, its publication and the seal before. "
+        "Empty in those of earlier versions.",
+    )
 
     class Meta:
         ordering = ["sheet", "-id"]
@@ -89,6 +163,9 @@ class Outbox(models.Model):
     sheet = models.ForeignKey(Sheet, on_delete=models.PROTECT, related_name="+")
     payload = models.JSONField()
     created_at = models.DateTimeField()
+    mailed_at = models.DateTimeField(
+        null=True, blank=True, help_text="When people were told, of what is mailed at all."
+    )
 
     class Meta:
         ordering = ["id"]

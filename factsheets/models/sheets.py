@@ -138,8 +138,19 @@ class GatePolicy(TrackedModel):
     evidence_max_age_days = models.PositiveIntegerField(
         default=90, help_text="Days after which a passing run no longer opens the gate."
     )
+    renew_days_before = models.PositiveSmallIntegerField(
+        "renewed days before",
+        default=7,
+        help_text="So many days before the evidence of what is live expires, its probes run again "
+        "by themselves, never sooner than at half its age. 0: never.",
+    )
     blocking_warnings = models.JSONField(
         default=list, blank=True, help_text="Codes of warnings that block here."
+    )
+    four_eyes = models.BooleanField(
+        default=False,
+        help_text="Whoever changed what is to be published, or what its gate asks, may not "
+        "publish it.",
     )
 
     class Meta:
@@ -212,4 +223,7 @@ class Section(TrackedModel):
         return canonical.text_hash(self.heading, self.body)
 
     def label(self) -> str:
+        return self.key
+
+    def section_key(self) -> str:
         return self.key

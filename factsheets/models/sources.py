@@ -114,3 +114,6 @@ class Citation(TrackedModel):
 
     def label(self) -> str:
         return f"{self.source.key}: {self.locator or self.claims or 'whole work'}"
+
+    def section_key(self) -> str:
+        return self.section.key

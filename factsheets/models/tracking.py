@@ -69,12 +69,17 @@ class SheetPath:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row that a change set touched, in words for people."""
+    """One row that a change set touched, in words for people. `section`: the key of its section."""
 
     kind: str
     label: str
     verb: str
     fields: tuple[str, ...] = ()
+    section: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        fields = f" ({', '.join(self.fields)})" if self.verb == "changed" else ""
+        return f"{self.kind} {self.label} {self.verb}{fields}"
 
 
 @dataclass
@@ -214,7 +219,13 @@ class TrackedModel(models.Model):
             return
         super().save(**kwargs)
         opened.changes.append(
-            Change(self.KIND, self.label(), self._verb(is_new, changed), () if is_new else changed)
+            Change(
+                self.KIND,
+                self.label(),
+                verb(is_new=is_new, changed=changed, is_removed=self.removed_at is not None),
+                () if is_new else changed,
+                self.section_key(),
+            )
         )
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -223,6 +234,10 @@ class TrackedModel(models.Model):
     def label(self) -> str:
         """What people call this row."""
         return str(self)
+
+    def section_key(self) -> str:
+        """The key of the section that this row is or belongs to, if any."""
+        return ""
 
     def normalise(self) -> None:
         """Put every text into the form in which it is stored."""
@@ -256,12 +271,14 @@ class TrackedModel(models.Model):
             if stored[name] != column.to_python(getattr(self, name))
         )
 
-    def _verb(self, is_new: bool, changed: tuple[str, ...]) -> str:
-        if is_new:
-            return "added"
-        if "removed_at" in changed:
-            return "restored" if self.removed_at is None else "removed"
-        return "moved" if changed == ("position",) else "changed"
+
+def verb(*, is_new: bool, changed: tuple[str, ...], is_removed: bool) -> str:
+    """What happened to a row, in a word."""
+    if is_new:
+        return "added"
+    if "removed_at" in changed:
+        return "removed" if is_removed else "restored"
+    return "moved" if changed == ("position",) else "changed"
 
 
 @receiver(pre_save)

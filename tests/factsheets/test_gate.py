@@ -507,6 +507,12 @@ WARNED: dict[str, tuple[canonical.Candidate, Evidence]] = {
         candidate(),
         replace(run_of(candidate()), findings=(Finding("no-control", "warn", "Ask for one."),)),
     ),
+    "passed-after-failures": (
+        candidate(),
+        replace(
+            run_of(candidate()), findings=(Finding("passed-after-failures", "warn", "Read them."),)
+        ),
+    ),
     "overdue": (
         candidate(sections=(section(check=replace(checked(), checked_on=date(2025, 5, 31))),)),
         run_of(candidate()),

@@ -17,6 +17,7 @@ from evals import triggers as evals_triggers
 from evals.models import Attempt, Run, Turn, Verdict
 from factsheets import checks, editing, triggers
 from factsheets.models import Publication, PublicationEvent, Sheet, SheetState
+from factsheets.models.publications import released
 from tests import factories
 from tests.factories import LATER, NOON
 
@@ -118,7 +119,7 @@ def test_the_bytes_of_a_publication_are_not_changed_through_the_orm(sheet: Sheet
     with pytest.raises(IntegrityError, match="never changed"), transaction.atomic():
         Publication.objects.update(body=b"{}")
 
-    with pytest.raises(IntegrityError, match="never changed"), transaction.atomic():
+    with pytest.raises(IntegrityError, match="never changed"), transaction.atomic(), released():
         Publication.objects.get().save()
 
     assert bytes(Publication.objects.get().body) != b"{}"
@@ -168,7 +169,7 @@ def test_the_state_of_a_sheet_is_not_deleted(sheet: Sheet) -> None:
 
 
 def publish_past_the_gate(sheet: Sheet, rules_hash: str) -> Publication:
-    with transaction.atomic():
+    with transaction.atomic(), released():
         return Publication.objects.create(
             sheet=sheet,
             number=99,

@@ -26,7 +26,7 @@ class Command(SheetCommand):
     def act(self, **options: Any) -> int:
         sheet = sheet_named(options["slug"])
         by = person_named(options["by"], "factsheets.publish_sheet", on=sheet)
-        view = publishing.look(sheet, now=timezone.now())
+        view = publishing.look(sheet, now=timezone.now(), by=by)
         publication = publishing.publish(
             sheet_id=sheet.pk,
             seen=view.candidate.subject,

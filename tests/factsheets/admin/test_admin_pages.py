@@ -33,6 +33,7 @@ from factsheets.models import (
     ReviewPlan,
     Rule,
     RuleSet,
+    Schedule,
     Section,
     Sheet,
     SheetRuleSet,
@@ -74,6 +75,7 @@ FOUND_BY: dict[type[Model], str] = {
     Group: "rule keep",
     Publication: "for a test",
     PublicationEvent: "for a test",
+    Schedule: "for a test",
     Check: "opening",
     ChangeSet: "made for a test",
     RuleSet: "only from the sheet",
@@ -100,7 +102,11 @@ FOUND_BY: dict[type[Model], str] = {
 @pytest.fixture
 def castle() -> Sheet:
     """A row of every kind that has a page."""
-    sheet = factories.published_sheet("castle")
+    sheet = factories.ready_sheet("castle")
+    factories.passing_run(sheet)
+    factories.schedule(sheet)
+    factories.publish(sheet)
+    sheet.refresh_from_db()
     keeper = factories.person("keeper", roles.RULE_KEEPER)
     factories.save(Member(sheet=sheet, user=keeper, role=Member.Role.EDITOR))
     factories.save(ReviewInterval(kind=Source.Kind.NEWS, interval="1 month"))
@@ -554,6 +560,7 @@ def test_all_that_was_served_run_or_announced_is_append_only() -> None:
     assert set(registered(AppendOnlyAdmin)) == {
         Publication,
         PublicationEvent,
+        Schedule,
         Check,
         ChangeSet,
         Outbox,

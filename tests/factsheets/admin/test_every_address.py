@@ -38,6 +38,7 @@ from factsheets.models import (
     ReviewPlan,
     Rule,
     RuleSet,
+    Schedule,
     Section,
     Sheet,
     SheetRuleSet,
@@ -75,7 +76,7 @@ EDITED: dict[type[Model], tuple[set[str], set[str]]] = {
     Member: (set(), set()),
 }
 #: Rows that are written once and read.
-READ = (Check, ChangeSet, Publication, PublicationEvent, Outbox, Run, Attempt)
+READ = (Check, ChangeSet, Publication, PublicationEvent, Schedule, Outbox, Run, Attempt)
 ACCOUNTS = (User, Group)
 #: What only a role on every sheet adds or changes, for it reaches every sheet.
 OF_THE_HOUSE = ((Sheet, "add"), (ReviewInterval, "add"), (ReviewInterval, "change"))
@@ -88,6 +89,8 @@ PAGES: dict[str, tuple[Iterable[str] | None, Iterable[str] | None]] = {
     "admin:sheet_gate": (EVERY_ROLE, None),
     "admin:sheet_past": (EVERY_ROLE, None),
     "admin:sheet_publish": (None, {P}),
+    "admin:sheet_schedule": (None, {P}),
+    "admin:sheet_unschedule": (None, {P}),
     "admin:sheet_withdraw": ({P}, {P}),
     "admin:sheet_rollback": ({P}, {P}),
     "admin:section_check": ({E, M}, {E, M}),
@@ -120,7 +123,10 @@ FOR_ROLES: dict[str, tuple[str, str]] = {
     "admin:app_list": (SEEN, SEEN),
     "admin:autocomplete": (SEEN, NO_SUCH_METHOD),
     "admin:stale_report": (SEEN, NO_SUCH_METHOD),
+    "runs:gates": (SEEN, NO_SUCH_METHOD),
 }
+#: What acts on the sheets that the role is held on, all at once.
+ACTS_ON_ALL = {"runs:run_all": {E, K, P}}
 #: For who has a role on every sheet, not on one alone.
 NEW_SHEET = {"new_sheet": {M}}
 #: For administrators.
@@ -167,6 +173,8 @@ def answers(who: Who, address: Address, *, reaches: bool, alone: bool) -> tuple[
     if name in FOR_ROLES:
         get, post = FOR_ROLES[name]
         return (get, post) if who.has_role else (NO, post if post == NO_SUCH_METHOD else NO)
+    if name in ACTS_ON_ALL:
+        return NO_SUCH_METHOD, _word(who.is_in(ACTS_ON_ALL[name]))
     if name in NEW_SHEET:
         word = _word(who.is_in(NEW_SHEET[name]) and not who.on_castle_alone)
         return word, word
@@ -398,6 +406,7 @@ def _rows(word: str, source: Source, suite: Suite, rules: RuleSet) -> Rows:
     plan = ReviewPlan(sheet=sheet, owner=by, interval="6 months")
     factories.save(plan)
     run = factories.passing_run(sheet)
+    waiting = factories.schedule(sheet, by=factories.person("paula", roles.PUBLISHER))
     publication = factories.publish(sheet)
     editing.change(section, by=by, reason=f"Because of {word}.", now=factories.LATER, note=word)
     sheet.refresh_from_db()
@@ -427,6 +436,7 @@ def _rows(word: str, source: Source, suite: Suite, rules: RuleSet) -> Rows:
             ChangeSet: ChangeSet.objects.get(reason=f"Because of {word}."),
             Publication: publication,
             PublicationEvent: sheet.events.get(),
+            Schedule: waiting,
             Outbox: Outbox.objects.filter(sheet=sheet).earliest("pk"),
             Run: run,
             Attempt: run.attempts.earliest("pk"),
@@ -539,7 +549,13 @@ def test_every_address_has_a_sample_and_an_answer(house: House) -> None:
     }
 
     assert len(found) == len(ADDRESSES)
-    assert {a.name for a in ADDRESSES} >= {*PAGES, *OF_NO_SHEET, *FOR_ROLES, *NEW_SHEET}
+    assert {a.name for a in ADDRESSES} >= {
+        *PAGES,
+        *OF_NO_SHEET,
+        *FOR_ROLES,
+        *ACTS_ON_ALL,
+        *NEW_SHEET,
+    }
 
 
 @pytest.mark.parametrize("who", [*IN_THE_HOUSE, ADMINISTRATOR], ids=str)
@@ -1033,6 +1049,7 @@ def test_nothing_of_another_sheet_is_found_while_one_types(house: House) -> None
         (Attempt, "run__sheet"),
         (Publication, "sheet"),
         (PublicationEvent, "sheet"),
+        (Schedule, "sheet"),
         (Outbox, "sheet"),
         (Member, "sheet"),
         (ReviewPlan, "sheet"),
