@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -14,8 +15,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from evals import runs, tasks
+from evals import runs
 from evals.models import Run, Suite
+from evals.views import send
 from factsheets import access, explaining, publishing
 from factsheets.admin.base import person
 from factsheets.admin.pages import number, page
@@ -80,7 +82,8 @@ def run_all(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     _, sheets = _chosen(request, request.POST)
     may = access.sheets(request.user, "evals.start_run")
-    started, told = 0, 0
+    started: list[UUID] = []
+    told = 0
     for sheet in sheets.filter(pk__in=may.values("pk")).order_by("title", "id"):
         if not _waits_for_probes(sheet):
             continue
@@ -90,13 +93,11 @@ def run_all(request: HttpRequest) -> HttpResponse:
             messages.error(request, f"{sheet}: {refused.sentence}")
             told += 1
             continue
-        started += 1
-        if not tasks.dispatch(run.id):
-            messages.warning(
-                request, f"{sheet}: the broker is out of reach; the run goes on once it is back."
-            )
+        started.append(run.id)
+    send(request, *started)
     if started:
-        messages.success(request, f"The probes of {started} sheet{'s'[: started > 1]} are running.")
+        many = "1 sheet" if len(started) == 1 else f"{len(started)} sheets"
+        messages.success(request, f"The probes of {many} are running.")
     elif not told:
         messages.info(request, "No gate of these waits for its probes.")
     address = reverse("runs:gates")

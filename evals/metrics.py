@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db.models import Count
 
+from evals import alarms
 from evals.models import Attempt, Run
 from factsheets.metrics import Gauge
 
@@ -30,6 +31,11 @@ def of_evals(now: datetime) -> Iterator[Gauge]:
     attempts = Attempt.objects.filter(run__in=running).exclude(state=Attempt.State.DONE)
     yield Gauge(
         "muniment_attempts_open", "Probes of open runs still to be asked.", [("", attempts.count())]
+    )
+    yield Gauge(
+        "muniment_live_probes_failed",
+        "Sheets of which what is live has failed its newest run of the probes.",
+        [("", alarms.count())],
     )
     oldest = running.order_by("started_at").values_list("started_at", flat=True).first()
     yield Gauge(

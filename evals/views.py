@@ -52,7 +52,7 @@ def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
     except Refused as refused:
         messages.error(request, refused.sentence)
     else:
-        _send(request, run.id)
+        send(request, run.id)
         # A run may be over before the page asks for it: the page is told that one was open.
         return redirect(f"{reverse('admin:sheet_gate', args=[sheet.pk])}?run=started")
     return redirect("admin:sheet_gate", sheet.pk)
@@ -69,7 +69,7 @@ def cancel(request: HttpRequest, run_id: UUID) -> HttpResponse:
     except Refused as refused:
         messages.error(request, refused.sentence)
     else:
-        _send(request, run.id)
+        send(request, run.id)
     return redirect("admin:sheet_gate", run.sheet_id)
 
 
@@ -167,12 +167,15 @@ def _make(data: dict[str, Any], request: HttpRequest) -> Sheet:
     return starting.start_copy(source=data["start"], **told, by=by, now=now)
 
 
-def _send(request: HttpRequest, run_id: UUID) -> None:
-    def send() -> None:
-        if not tasks.dispatch(run_id):
+def send(request: HttpRequest, *run_ids: UUID) -> None:
+    """Send the attempts of runs to the workers once they are committed, and say if that cannot be."""
+
+    def dispatch() -> None:
+        # The first that finds no broker is the last to look for one.
+        if not all(tasks.dispatch(run_id) for run_id in run_ids):
             messages.warning(
                 request,
                 "The broker is out of reach; the run goes on by itself once it is back.",
             )
 
-    transaction.on_commit(send)
+    transaction.on_commit(dispatch)

@@ -17,7 +17,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from factsheets import health
-from factsheets.models import Heartbeat, Outbox, Section, Sheet
+from factsheets.models import Heartbeat, Outbox, Schedule, Section, Sheet
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,15 @@ def of_factsheets(now: datetime) -> Iterator[Gauge]:
     announced = Outbox.objects.values_list("topic").annotate(n=Count("id")).order_by("topic")
     yield Gauge(
         "muniment_announcements", "Announcements written.", [(t, n) for t, n in announced], "topic"
+    )
+    scheduled = dict(
+        Schedule.objects.values_list("state").annotate(n=Count("id")).order_by("state")
+    )
+    yield Gauge(
+        "muniment_schedules",
+        "Publications approved for a later time, by what became of them.",
+        [(state, scheduled.get(state, 0)) for state in Schedule.State.values],
+        "state",
     )
     last = Heartbeat.objects.filter(name=health.BEAT).values_list("at", flat=True).first()
     if last is not None:

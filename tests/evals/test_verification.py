@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.db import connection
+from django.db.models import Model
 
 from evals import evidence, verification
-from evals.models import Attempt, Run
+from evals.models import Attempt, Run, Verdict
 from evals.triggers import EVALS
 from factsheets import canonical, editing, publishing, triggers
 from factsheets.models import Publication, PublicationEvent, SheetState
@@ -360,3 +362,162 @@ def test_the_triggers_stand_again_after_they_were_lifted(publication: Publicatio
 
     wanted = (*triggers.FACTSHEETS, *EVALS)
     assert triggers.missing(connection, wanted) == []
+
+
+# ---- seals ----
+
+#: Another value for every column of a publication that is not its key.
+OTHER_VALUES: dict[str, Any] = {
+    "number": 7,
+    "format": "body/9",
+    "slug": "abbey",
+    "body_hash": "0" * 64,
+    "prompt_hash": "0" * 64,
+    "content_hash": "0" * 64,
+    "rules_hash": "0" * 64,
+    "bot_hash": "0" * 64,
+    "record_hash": "0" * 64,
+    "evidence_hash": "0" * 64,
+    "published_at": NOON + timedelta(seconds=1),
+    "published_by": lambda: factories.person("mallory"),
+    "published_by_name": "mallory",
+    "reason": "another reason",
+    "restores": 1,
+    "changes_up_to": None,
+    **dict.fromkeys(PARTS, b"other bytes"),
+}
+EVENT_VALUES: dict[str, Any] = {
+    "kind": "rolled-back",
+    "at": NOON + timedelta(seconds=1),
+    "by": lambda: factories.person("mallory"),
+    "by_name": "mallory",
+    "reason": "another reason",
+    "from_publication": None,
+    "to_publication": None,
+    "seal": "0" * 64,
+}
+
+
+def _given(value: Any) -> Any:
+    return value() if callable(value) else value
+
+
+def test_every_column_of_a_publication_and_of_an_event_is_tried() -> None:
+    def columns(model: type[Model]) -> set[str]:
+        return {column.name for column in model._meta.concrete_fields} - {"id", "sheet"}
+
+    assert columns(Publication) == OTHER_VALUES.keys()
+    assert columns(PublicationEvent) == EVENT_VALUES.keys()
+
+
+@pytest.mark.parametrize("column", OTHER_VALUES)
+def test_another_value_in_any_column_of_a_publication_is_found(
+    publication: Publication, column: str
+) -> None:
+    _damage(publication, **{column: _given(OTHER_VALUES[column])})
+
+    assert _codes()
+
+
+@pytest.mark.parametrize("column", EVENT_VALUES)
+def test_another_value_in_any_column_of_an_event_is_found(
+    publication: Publication, column: str
+) -> None:
+    second = _second(publication)
+    with triggers.lifted(connection, triggers.FACTSHEETS):
+        rows = PublicationEvent.objects.filter(to_publication=second)
+        rows.update(**{column: _given(EVENT_VALUES[column])})
+
+    assert "seal-broken" in _codes()
+
+
+def test_the_reason_of_a_withdrawal_is_sealed_too(publication: Publication) -> None:
+    publishing.withdraw(
+        sheet_id=publication.sheet_id, by=factories.person(), reason="wrong price", now=NOON
+    )
+    with triggers.lifted(connection, triggers.FACTSHEETS):
+        PublicationEvent.objects.filter(kind="withdrawn").update(reason="no reason")
+
+    (fault,) = verification.verify_publications().faults
+
+    assert fault.code == "seal-broken"
+    assert fault.sentence.startswith("castle: the event of 2026-06-01 12:00 UTC (withdrawn)")
+
+
+def test_a_withdrawal_taken_out_of_the_middle_breaks_the_seal_after_it(
+    publication: Publication,
+) -> None:
+    sheet = publication.sheet
+    publishing.withdraw(sheet_id=sheet.pk, by=factories.person(), reason="wrong", now=NOON)
+    factories.publish(sheet)
+    with triggers.lifted(connection, triggers.FACTSHEETS):
+        PublicationEvent.objects.filter(kind="withdrawn").delete()
+
+    assert _codes() == ["seal-broken"]
+
+
+def test_the_newest_publication_taken_away_with_its_event_was_announced(
+    publication: Publication,
+) -> None:
+    second = _second(publication)
+    with triggers.lifted(connection, triggers.FACTSHEETS):
+        PublicationEvent.objects.filter(to_publication=second).delete()
+        SheetState.objects.update(live_publication=publication)
+        Publication.objects.filter(pk=second.pk).delete()
+
+    (fault,) = verification.verify_publications().faults
+
+    assert fault.sentence == "castle: publications 2 are not there."
+
+
+def test_a_publication_that_no_event_let_out_is_found(publication: Publication) -> None:
+    second = _second(publication)
+    with triggers.lifted(connection, triggers.FACTSHEETS):
+        PublicationEvent.objects.filter(to_publication=second).delete()
+        SheetState.objects.update(live_publication=publication)
+
+    assert _codes() == ["event-missing"]
+
+
+@pytest.fixture
+def of_an_earlier_version(publication: Publication) -> Publication:
+    """Publication 1 as it was stored before there were seals and marks."""
+    _damage(publication, changes_up_to=None)
+    with triggers.lifted(connection, triggers.FACTSHEETS):
+        PublicationEvent.objects.update(seal="")
+    return publication
+
+
+def test_publications_of_earlier_versions_have_no_fault_before_and_after_the_first_seal(
+    of_an_earlier_version: Publication,
+) -> None:
+    before = _codes()
+
+    _second(of_an_earlier_version)
+
+    assert (before, _codes()) == ([], [])
+
+
+def test_the_first_seal_covers_what_was_published_before_it(
+    of_an_earlier_version: Publication,
+) -> None:
+    _second(of_an_earlier_version)
+
+    _damage(of_an_earlier_version, published_by_name="mallory")
+
+    assert _codes() == ["seal-broken"]
+
+
+def test_a_seal_that_was_emptied_after_others_is_found(publication: Publication) -> None:
+    second = _second(publication)
+    with triggers.lifted(connection, triggers.FACTSHEETS):
+        PublicationEvent.objects.filter(to_publication=second).update(seal="")
+
+    assert _codes() == ["seal-broken"]
+
+
+def test_verdicts_that_do_not_bear_out_their_attempt_are_found(publication: Publication) -> None:
+    with triggers.lifted(connection, EVALS):
+        Verdict.objects.update(outcome="fail")
+
+    assert _codes() == ["evidence-forged"]

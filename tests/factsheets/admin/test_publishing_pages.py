@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,15 @@ from kombu import pools
 from config.celery import app
 from evals import runs
 from evals.models import Attempt, Run
-from factsheets import canonical, editing, publishing, roles
-from factsheets.models import BotProfile, PublicationEvent, Rule, Sheet
+from factsheets import canonical, editing, explaining, publishing, roles, scheduling
+from factsheets.models import (
+    BotProfile,
+    GatePolicy,
+    PublicationEvent,
+    Rule,
+    Schedule,
+    Sheet,
+)
 from tests import factories
 from tests.factories import LATER, NOON
 from tests.factsheets.admin import Form, Page
@@ -877,6 +885,192 @@ def test_a_run_on_a_publication_that_is_not_there_is_refused(
 
     assert f"castle has no publication {number};" in Page(response).text
     assert Run.objects.count() == 1
+
+
+# ---- the gate in one read ----
+
+
+def test_a_closed_gate_says_why_since_when_by_whom_and_what_opens_it(
+    publisher: Client, live: Sheet
+) -> None:
+    rule = Rule.objects.get()
+    by = factories.person("kim")
+    editing.change(rule, by=by, reason="be <b>kind</b>", now=timezone.now(), text="Be kind.")
+
+    page = gate(publisher, live)
+
+    said = " ".join(page.text.split())
+    assert "1 reason keeps the draft from being published, since" in said
+    assert "by changes of kim." in said
+    assert "What opens the gate: Run the probes; the gate opens when they pass." in said
+    assert "kim (“be <b>kind</b>”): rule sheet-only changed (text)" in said
+    assert ("b", {}) not in page.tags
+
+
+def test_what_changed_since_the_publication_is_listed_newest_first(
+    publisher: Client, live: Sheet
+) -> None:
+    section = live.sections.get()
+    for who in ("ben", "carol"):
+        editing.change(
+            section, by=factories.person(who), reason=f"for {who}", now=NOW, body=f"By {who}."
+        )
+
+    said = " ".join(gate(publisher, live).text.split())
+
+    changed = said.partition("Changed since publication 1")[2]
+    assert 0 < changed.index("carol: for carol") < changed.index("ben: for ben")
+    assert "section hours changed (body)" in changed
+
+
+def test_the_page_says_how_long_the_evidence_of_what_is_live_counts(
+    publisher: Client, live: Sheet
+) -> None:
+    said = " ".join(gate(publisher, live).text.split())
+
+    assert "Its probes passed on" in said
+    assert "they run again by themselves" in said
+
+
+def test_a_failure_of_what_is_live_is_an_alarm_on_top_of_the_page(
+    publisher: Client, live: Sheet
+) -> None:
+    edit(live.suites.get().probes.get(), checks=[{"type": "contains-any", "values": ["noon"]}])
+    factories.passing_run(live, now=timezone.now(), publication_number=1)
+
+    page = gate(publisher, live)
+
+    said = " ".join(page.text.split())
+    assert "Alarm: The probes failed on what bots get now;" in said
+    assert "Nothing is withdrawn by itself." in said
+    assert said.index("Alarm:") < said.index("Gate: closed")
+
+
+# ---- later ----
+
+
+def schedule(client: Client, sheet: Sheet, page: Page, due_at: str) -> Page:
+    form = publish_form(page, sheet).data
+    sent = {**form, "reason": "spring", "due_at": due_at}
+    response = client.post(address("schedule", sheet), sent, follow=True)
+    assert response.redirect_chain == [(address("gate", sheet), 302)]
+    return Page(response)
+
+
+def soon() -> str:
+    return f"{timezone.localtime() + timedelta(days=2):%Y-%m-%dT%H:%M}"
+
+
+def test_a_draft_is_scheduled_on_the_page_and_waits_there(
+    publisher: Client, open_gate: Sheet
+) -> None:
+    page = schedule(publisher, open_gate, gate(publisher, open_gate), soon())
+
+    row = Schedule.objects.get()
+    assert f"Scheduled for {explaining.when(row.due_at)}." in page.text
+    assert "by the-publisher: spring" in page.text
+    assert (row.state, row.zone) == ("waiting", "Europe/London")
+    assert not open_gate.publications.exists()
+
+
+def test_a_schedule_is_cancelled_on_the_page(publisher: Client, open_gate: Sheet) -> None:
+    page = schedule(publisher, open_gate, gate(publisher, open_gate), soon())
+    form = page.form_to(address("unschedule", open_gate))
+
+    publisher.post(address("unschedule", open_gate), form.data)
+
+    assert Schedule.objects.get().state == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("due_at", "said"),
+    [
+        ("", "Give a time such as"),
+        ("soon", "Give a time such as"),
+        ("2020-01-01T09:00", "has passed; choose a time to come"),
+        ("2999-01-01T09:00", "By that time the gate will be closed"),
+    ],
+)
+def test_a_time_that_will_not_do_is_refused_with_a_sentence(
+    publisher: Client, open_gate: Sheet, due_at: str, said: str
+) -> None:
+    page = schedule(publisher, open_gate, gate(publisher, open_gate), due_at)
+
+    assert said in page.text
+    assert not Schedule.objects.exists()
+
+
+@pytest.mark.parametrize("sent", [{}, {"schedule": "x"}, {"schedule": "999"}])
+def test_cancelling_what_is_not_scheduled_is_answered_with_a_sentence(
+    publisher: Client, open_gate: Sheet, sent: dict[str, str]
+) -> None:
+    response = publisher.post(address("unschedule", open_gate), sent, follow=True)
+
+    assert "Nothing of that kind is scheduled; look again." in Page(response).text
+
+
+def test_a_schedule_of_another_sheet_is_not_cancelled_from_here(
+    publisher: Client, open_gate: Sheet
+) -> None:
+    other = factories.ready_sheet("abbey")
+    factories.passing_run(other, now=NOW)
+    row = factories.schedule(other, due_at=NOW + timedelta(days=2))
+
+    publisher.post(address("unschedule", open_gate), {"schedule": row.pk})
+
+    row.refresh_from_db()
+    assert row.state == "waiting"
+
+
+def test_a_draft_that_changed_since_is_told_before_the_time_comes(
+    publisher: Client, open_gate: Sheet
+) -> None:
+    schedule(publisher, open_gate, gate(publisher, open_gate), soon())
+    edit(open_gate.sections.get(), body="The castle opens at nine.")
+
+    said = " ".join(gate(publisher, open_gate).text.split())
+
+    assert "As things stand it will be suspended" in said
+
+
+def test_what_was_suspended_or_missed_is_shown_until_the_next_publication(
+    publisher: Client, open_gate: Sheet
+) -> None:
+    row = factories.schedule(open_gate, due_at=NOW + timedelta(days=1))
+    late = row.due_at + timedelta(hours=1)
+    waiting_late = Schedule.objects.filter(pk=row.pk)
+    scheduling.fire(row.pk, now=late)
+    missed = " ".join(gate(publisher, open_gate).text.split())
+    factories.publish(open_gate, now=late + timedelta(hours=1))
+
+    assert waiting_late.get().state == "missed"
+    assert "Missed: No worker carried it out in time" in missed
+    assert "Missed:" not in gate(publisher, open_gate).text
+
+
+def test_a_time_that_passes_while_no_worker_is_there_is_shown_as_late(
+    publisher: Client, open_gate: Sheet
+) -> None:
+    row = factories.schedule(open_gate, due_at=LATER)
+
+    said = " ".join(gate(publisher, open_gate).text.split())
+
+    assert row.state == "waiting"
+    assert "The time has passed and nothing was published" in said
+
+
+def test_four_eyes_keep_the_author_from_pressing_publish(open_gate: Sheet) -> None:
+    author = factories.person("the-publisher", roles.PUBLISHER)
+    edit(GatePolicy.objects.get(), four_eyes=True)
+    section = open_gate.sections.get()
+    editing.change(section, by=author, reason="mine", now=NOW, note="mine")
+
+    own = gate(enter(roles.PUBLISHER), open_gate)
+    others = gate(enter(SUPERUSER), open_gate)
+
+    assert "you changed section hours yourself; ask somebody to publish" in own.text
+    assert "disabled" in button(own, "Publish")
+    assert "same-person" not in others.text
 
 
 # ---- what it costs ----
