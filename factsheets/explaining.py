@@ -45,10 +45,15 @@ class Explanation:
     changed: tuple[Changed, ...]
 
     @property
-    def closed_since(self) -> str:
-        """Since when something blocks, in words; empty where that is not known, or nothing does."""
+    def since(self) -> date | datetime | None:
+        """Since when something blocks; None where that is not known, or nothing does."""
         known = [each.since for each in self._blocks() if each.since]
-        return when(min(known, key=_instant)) if known else ""
+        return min(known, key=_instant, default=None)
+
+    @property
+    def closed_since(self) -> str:
+        """The same in words."""
+        return when(self.since) if self.since else ""
 
     @property
     def closed_by(self) -> tuple[str, ...]:

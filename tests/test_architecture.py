@@ -85,6 +85,7 @@ FOR_EVALS = CORE | {
     "factsheets.models",
     "factsheets.evidence",
     "factsheets.changes",
+    "factsheets.explaining",
     "factsheets.history",
     "factsheets.delivery",
     "factsheets.exchange",

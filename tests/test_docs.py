@@ -10,6 +10,8 @@ import pytest
 from factsheets import (
     checking,  # noqa: F401  (each module brings its refusals)
     delivery,  # noqa: F401
+    findings,
+    gate,
 )
 from factsheets.errors import Refused
 
@@ -30,16 +32,38 @@ def _refusals(base: type[Refused]) -> set[str]:
     return {base.code}.union(*(_refusals(sub) for sub in base.__subclasses__()))
 
 
-@pytest.mark.parametrize(
-    "code",
-    sorted(
-        _codes("factsheets", r'Finding\(\s*"([a-z-]+)"')
-        | _codes("evals", r'Finding\(\s*"([a-z-]+)"')
-        | {"empty-section", "disputed", "unsourced", "never-checked", "edited-since-check"}
-    ),
+#: Every code that a finding is made with, wherever that is.
+MADE = (
+    _codes("factsheets", r'Finding\(\s*"([a-z-]+)"')
+    | _codes("evals", r'Finding\(\s*"([a-z-]+)"')
+    | set(gate._STANDINGS)
 )
+
+
+def test_every_finding_says_what_opens_the_gate_and_has_a_page() -> None:
+    pages = {page.stem for page in (ROOT / "docs" / "findings").glob("*.md")}
+
+    assert MADE == findings.CODES.keys() == pages
+
+
+@pytest.mark.parametrize("code", sorted(findings.CODES))
 def test_every_finding_is_explained(code: str) -> None:
-    assert f"`{code}`" in FINDINGS
+    page = (ROOT / findings.page(code)).read_text()
+
+    assert f"[`{code}`](../findings/{code}.md)" in FINDINGS
+    assert page.startswith(f"# `{code}`\n")
+    assert findings.CODES[code].opens in page
+    assert "## Since when, and by whom" in page
+
+
+def test_what_may_be_made_to_block_says_so_on_its_page() -> None:
+    warned = {
+        code
+        for code in findings.CODES
+        if "**Warns; a gate policy" in (ROOT / findings.page(code)).read_text()
+    }
+
+    assert warned == gate.WARNINGS
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ class Command(SheetCommand):
                     {
                         "sheet": sheet.slug,
                         "open": view.report.is_open,
-                        "closed_since": explanation.closed_since,
+                        "closed_since": _iso(explanation.since),
                         "closed_by": explanation.closed_by,
                         "live": view.live_number,
                         "alarm": view.evidence.alarm and view.evidence.alarm.sentence,
