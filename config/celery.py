@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 
 from celery import Celery
-from celery.signals import beat_init, setup_logging
+from celery.signals import beat_init, setup_logging, task_prerun
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 from django_structlog.celery.steps import DjangoStructLogInitStep
 from kombu.exceptions import OperationalError
 
@@ -35,6 +36,14 @@ def _say_nonsense_in_one_sentence(**_: object) -> None:
 @setup_logging.connect
 def _log_as_django_does(**_: object) -> None:
     """Leaves logging as the settings have it."""
+
+
+@task_prerun.connect
+def _drop_dead_connections(**_: object) -> None:
+    """Connections outlive tasks here; one that the server has closed must not meet the next."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
 
 
 @beat_init.connect

@@ -6,7 +6,6 @@ import logging
 from uuid import UUID
 
 from celery import shared_task
-from django.db import connections
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
@@ -28,17 +27,9 @@ def dispatch(run_id: UUID, *, thorough: bool = True) -> bool:
     return True
 
 
-def _drop_dead_connections() -> None:
-    """Connections outlive tasks here; one that the server has closed must not meet the next."""
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close_if_unusable_or_obsolete()
-
-
 @shared_task
 def run_attempt(*, attempt_id: str, **_later: object) -> None:
     # _later: a worker from before a deploy survives arguments added by it.
-    _drop_dead_connections()
     run_id = attempts.perform(UUID(attempt_id), clock=timezone.now)
     if run_id is not None:
         dispatch(run_id, thorough=False)
@@ -47,7 +38,6 @@ def run_attempt(*, attempt_id: str, **_later: object) -> None:
 @shared_task
 def tick(**_later: object) -> None:
     """The backstop: lost workers, lost messages, back-off that has passed, runs left open."""
-    _drop_dead_connections()
     health.beat(now=timezone.now())
     for run_id in runs.open_runs():
         advance_run.delay(run_id=str(run_id))
@@ -55,13 +45,11 @@ def tick(**_later: object) -> None:
 
 @shared_task
 def advance_run(*, run_id: str, **_later: object) -> None:
-    _drop_dead_connections()
     dispatch(UUID(run_id))
 
 
 @shared_task
 def renew_evidence(**_later: object) -> None:
-    _drop_dead_connections()
     for sheet in renewal.due(now=timezone.now()):
         run_id = renewal.renew(sheet, now=timezone.now())
         if run_id is not None:
