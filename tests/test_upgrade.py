@@ -120,3 +120,24 @@ def test_checks_of_the_first_landing_still_count(upgraded: Upgraded) -> None:
     report = upgraded.run("stale_report", "--on", "2026-11-30")
 
     assert report.out.splitlines()[-1] == "2026-11-30: 3 of 27 sections."
+
+
+def test_the_first_seal_covers_what_was_published_before_there_were_seals(
+    upgraded: Upgraded,
+) -> None:
+    gate = upgraded.run("gate", "colchester-castle", "--json")
+    withdrawn = upgraded.run(
+        "withdraw_sheet", "colchester-castle", "--by", "publisher", "--reason", "for a test"
+    )
+
+    assert json.loads(gate.out)["changed_since_publication"] == {"publication": 1, "changes": []}
+    assert withdrawn.code == 0, withdrawn.err
+    assert upgraded.asked(SEALS) == {"seals": ["", "sealed"]}
+    assert upgraded.run("verify_publications").out.endswith(" 0 faults.\n")
+
+
+SEALS = """
+import json; from factsheets.models import PublicationEvent
+seals = PublicationEvent.objects.order_by("id").values_list("seal", flat=True)
+print(json.dumps({"seals": ["sealed" if seal else "" for seal in seals]}))
+"""
