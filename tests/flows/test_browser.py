@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -55,7 +57,6 @@ def test_probe_publish_close_and_open_again(
     page.get_by_label("Why").fill("First publication.")
     page.get_by_role("button", name="Publish").click()
     expect(page.get_by_text("Publication 1 is live.")).to_be_visible()
-    shoot(page, "gate")
 
     _log_out(page, product)
     log_in(page, product, people["rule keeper"])
@@ -69,6 +70,43 @@ def test_probe_publish_close_and_open_again(
     expect(page.get_by_text("Publication 1").first).to_be_visible()
     expect(page.get_by_role("button", name="Publish")).to_have_count(0)
 
+    _log_out(page, product)
+    log_in(page, product, people["publisher"])
+    _open_gate(page, product)
+    expect(page.get_by_text("by changes of rule-keeper.")).to_be_visible()
+    expect(page.get_by_text("rule-keeper (“Shorter answers.”): rule short-prose")).to_be_visible()
+    expect(page.get_by_role("heading", name="Changed since publication 1")).to_be_visible()
+    shoot(page, "gate")
+
+    assert complaints == []
+    assert hosts == {"127.0.0.1"}
+
+
+def test_the_probes_of_all_sheets_run_by_one_press_and_a_draft_is_published_later(
+    page: Page, product: Product, people: dict[str, Person], hosts: set[str]
+) -> None:
+    complaints = listen(page)
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    log_in(page, product, people["publisher"])
+    page.get_by_role("link", name="Gates").click()
+    row = page.get_by_role("row", name="Colchester Castle")
+    expect(row).to_contain_text("closed")
+    page.get_by_role("button", name="Run the probes of all that wait for them").click()
+    expect(page.get_by_text("The probes of 1 sheet are running.")).to_be_visible()
+    _open_gate(page, product)
+    expect(page.get_by_role("heading", name="Gate: open")).to_be_visible(timeout=60_000)
+
+    page.get_by_label("Why").fill("Shorter answers from tomorrow on.")
+    page.get_by_text("Or publish later").click()
+    tomorrow = datetime.now(ZoneInfo("Europe/London")) + timedelta(days=1)
+    page.get_by_label("When, in Europe/London").fill(f"{tomorrow:%Y-%m-%dT09:30}")
+    page.get_by_role("button", name="Publish at that time").click()
+    expect(page.get_by_role("heading", name="Scheduled")).to_be_visible()
+    expect(page.get_by_text("by publisher: Shorter answers from tomorrow on.")).to_be_visible()
+
+    page.get_by_role("button", name="Cancel the schedule").click()
+    expect(page.get_by_text("The schedule is cancelled")).to_be_visible()
+    expect(page.get_by_role("heading", name="Scheduled")).to_have_count(0)
     assert complaints == []
     assert hosts == {"127.0.0.1"}
 
