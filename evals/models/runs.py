@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime
+from typing import NoReturn
 
 from django.conf import settings
 from django.db import models
 
+from factsheets.models.guarding import PastTheGate, refuse_fixtures
 from factsheets.models.tracking import SheetPath
 
 
@@ -226,3 +228,10 @@ class Spend(models.Model):
 
     def __str__(self) -> str:
         return f"{self.provider} call, try {self.try_number}"
+
+
+def _refuse(what: str) -> NoReturn:
+    raise PastTheGate(f"{what} would make evidence that no probe gave; start a run.")
+
+
+refuse_fixtures(_refuse, Run, Attempt, Turn, Verdict)

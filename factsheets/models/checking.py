@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from django.conf import settings
 from django.db import models
 
+from factsheets.models.guarding import PastTheGate, refuse_fixtures
 from factsheets.models.sheets import Section
 from factsheets.models.sources import Citation
 from factsheets.models.tracking import SheetPath
@@ -79,3 +82,12 @@ class CheckItem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.citation}: {self.get_outcome_display()}"
+
+
+def _refuse(what: str) -> NoReturn:
+    raise PastTheGate(
+        f"{what} would make a check that nobody did; use the functions in `checking`."
+    )
+
+
+refuse_fixtures(_refuse, Check, CheckItem)

@@ -9,19 +9,10 @@ from typing import Any, NoReturn
 
 from django.conf import settings
 from django.db import models
-from django.db.models.signals import pre_save
-from django.dispatch import receiver
 
-from factsheets.errors import Refused
+from factsheets.models.guarding import PastTheGate, refuse_fixtures
 from factsheets.models.sheets import Sheet, SheetState
 from factsheets.models.tracking import ChangeSet, SheetPath
-
-
-class PastTheGate(Refused):
-    """A write of what bots get by something that is not the publisher."""
-
-    code = "past-the-gate"
-
 
 _released: ContextVar[bool] = ContextVar("released", default=False)
 
@@ -54,19 +45,17 @@ class Released(models.Model):
 
     class Meta:
         abstract = True
+        # The other manager would make rows in bulk.
+        base_manager_name = "objects"
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """Raises PastTheGate unless the publisher is at work."""
+    def save_base(self, *args: Any, **kwargs: Any) -> None:
+        """What `save` comes to. Raises PastTheGate unless the publisher is at work."""
         if not _released.get():
             _refuse(f"Saving a {self._meta.verbose_name}")
-        super().save(*args, **kwargs)
+        super().save_base(*args, **kwargs)
 
 
-@receiver(pre_save)
-def _refuse_raw(sender: type[models.Model], raw: bool, **_: object) -> None:
-    """Fixtures are saved past a row's own `save`."""
-    if raw and issubclass(sender, Released | SheetState):
-        _refuse("Loading a fixture")
+refuse_fixtures(_refuse, Released, SheetState)
 
 
 class Publication(Released):

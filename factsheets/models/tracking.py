@@ -19,7 +19,6 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
-from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from simple_history.models import HistoricalRecords
 from simple_history.signals import pre_create_historical_record
@@ -27,6 +26,7 @@ from simple_history.signals import pre_create_historical_record
 from factsheets import canonical
 from factsheets.errors import Refused
 from factsheets.models import locking
+from factsheets.models.guarding import refuse_fixtures
 
 #: What a form says of a key that is in use, or was: keys of removed rows stay reserved.
 TAKEN = "That exists already, perhaps taken out of use; find it in the list and restore it there."
@@ -281,11 +281,7 @@ def verb(*, is_new: bool, changed: tuple[str, ...], is_removed: bool) -> str:
     return "moved" if changed == ("position",) else "changed"
 
 
-@receiver(pre_save)
-def _refuse_raw(sender: type[models.Model], raw: bool, **_: object) -> None:
-    """Fixtures are saved past the row's own `save` and `save_base`, and leave no history."""
-    if raw and issubclass(sender, TrackedModel):
-        _refuse("Loading a fixture")
+refuse_fixtures(_refuse, TrackedModel)
 
 
 def sentences(error: ValidationError) -> str:
