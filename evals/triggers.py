@@ -10,6 +10,22 @@ _FROZEN = "A run that has ended is never changed."
 _ENDED = "outcome NOT IN ('', 'incomplete')"
 
 
+#: What a run freezes at its start.
+_STARTED_FOR = (
+    "sheet_id",
+    "publication_number",
+    "content_hash",
+    "rules_hash",
+    "bot_hash",
+    "content",
+    "rules_text",
+    "plan",
+    "is_partial",
+    "planned",
+    "changes_up_to_id",
+)
+
+
 def _of_ended_run(row: str, run: str) -> str:
     return f"EXISTS (SELECT 1 FROM evals_run WHERE id = {run.format(row)} AND {_ENDED})"  # noqa: S608
 
@@ -29,6 +45,16 @@ _ROWS: tuple[tuple[Event, tuple[str, ...]], ...] = (
 
 EVALS: tuple[Trigger, ...] = (
     Trigger("evals_run", "UPDATE", _FROZEN, f"OLD.{_ENDED}"),
+    Trigger(
+        "evals_run",
+        "UPDATE",
+        "What a run was started for is never changed.",
+        " OR ".join(
+            f"COALESCE(CAST(NEW.{column} AS TEXT), '') <> COALESCE(CAST(OLD.{column} AS TEXT), '')"
+            for column in _STARTED_FOR
+        ),
+        label="subject",
+    ),
     *(t for t in append_only("evals_run", "Runs") if t.event != "UPDATE"),
     *(
         Trigger(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -48,24 +48,41 @@ def of_sheet(
 
     Of each kind of row the newest `LIMIT` entries. With `by` only that person's.
     """
-    since = ChangeSet.objects.filter(pk=after).values_list("at", flat=True).first()
-    found: dict[int, list[Change]] = defaultdict(list)
-    sets: dict[int, Any] = {}
-    for model in apps.get_models():
-        if issubclass(model, TrackedModel) and model.KIND in kinds:
-            entries = model.history.filter(change_set_id__gt=after)
-            if by is not None:
-                entries = entries.filter(change_set__by=by)
-            rows = _rows_of(sheet, model, since)
-            chosen = entries.filter(id__in=rows.values("pk")).select_related("change_set")
-            newest = list(chosen.order_by("-history_id")[:LIMIT])
-            for entry, change in _described(model, newest[::-1]):
-                sets[entry.change_set_id] = entry.change_set
-                found[entry.change_set_id].append(change)
-    return tuple(
-        Changed(key, sets[key].at, sets[key].by_name, sets[key].reason, tuple(found[key]))
-        for key in sorted(found)
-    )
+    since = moment_of(after)
+    entries = {}
+    for model in _models(kinds):
+        rows = _rows_of(sheet, model, since)
+        mine = model.history.filter(change_set_id__gt=after, id__in=rows.values("pk"))
+        if by is not None:
+            mine = mine.filter(change_set__by=by)
+        newest = mine.select_related("change_set").order_by("-history_id")[:LIMIT]
+        entries[model] = list(newest)[::-1]
+    return _together(entries)
+
+
+def timeline(sheet: Sheet, *, before: int | None, count: int) -> tuple[Changed, ...]:
+    """The newest change sets on a sheet, or the newest before a given one (by key), newest first.
+
+    In a fixed number of queries, however long the history is.
+    """
+    used = {model: _rows_of(sheet, model, None).values("pk") for model in _models(KINDS)}
+    ids: set[int] = set()
+    for model, rows in used.items():
+        mine = model.history.filter(id__in=rows)
+        if before is not None:
+            mine = mine.filter(change_set_id__lt=before)
+        newest = mine.order_by("-change_set_id").values_list("change_set_id", flat=True).distinct()
+        ids.update(newest[:count])
+    chosen = sorted(ids, reverse=True)[:count]
+    entries = {
+        model: list(
+            model.history.filter(id__in=rows, change_set_id__in=chosen)
+            .select_related("change_set")
+            .order_by("history_id")
+        )
+        for model, rows in used.items()
+    }
+    return _together(entries)[::-1]
 
 
 def base(publication: Publication | None) -> int:
@@ -93,10 +110,35 @@ def at(moment: datetime) -> int:
     return found or 0
 
 
+def moment_of(change_set: int) -> datetime | None:
+    """When a change set was, by its key."""
+    return ChangeSet.objects.filter(pk=change_set).values_list("at", flat=True).first()
+
+
 def newest() -> int | None:
     """The newest change set of all, by key. Exact while changes are kept waiting (`locking`)."""
     found: int | None = ChangeSet.objects.aggregate(newest=Max("id"))["newest"]
     return found
+
+
+def _models(kinds: Collection[str]) -> Iterator[type[TrackedModel]]:
+    for model in apps.get_models():
+        if issubclass(model, TrackedModel) and model.KIND in kinds:
+            yield model
+
+
+def _together(entries: Mapping[type[TrackedModel], list[Any]]) -> tuple[Changed, ...]:
+    """History entries of several kinds, each oldest first, by the change set that they belong to."""
+    found: dict[int, list[Change]] = defaultdict(list)
+    sets: dict[int, Any] = {}
+    for model, rows in entries.items():
+        for entry, change in _described(model, rows):
+            sets[entry.change_set_id] = entry.change_set
+            found[entry.change_set_id].append(change)
+    return tuple(
+        Changed(key, sets[key].at, sets[key].by_name, sets[key].reason, tuple(found[key]))
+        for key in sorted(found)
+    )
 
 
 def _rows_of(

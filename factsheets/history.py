@@ -68,15 +68,15 @@ def snapshot_as_of(sheet: Sheet, moment: datetime) -> SheetSnapshot | None:
     everything or not at all. Sources, rules, bot and checks are those of the
     moment too. None for a moment before there was a sheet.
     """
-    then = {row.id: row for row in _then(Sheet, moment, id=sheet.pk)}.get(sheet.pk)
+    then = {row.id: row for row in rows_as_of(Sheet, moment, id=sheet.pk)}.get(sheet.pk)
     if then is None:
         return None
     # A bot or a source out of use still stands where it is used.
-    bot = _then(BotProfile, moment, in_use=False, id=then.bot_id)[0]
-    sections = sorted(_then(Section, moment, sheet=sheet), key=_place)
-    cited = sorted(_then(Citation, moment, section__sheet=sheet), key=_place)
+    bot = rows_as_of(BotProfile, moment, in_use=False, id=then.bot_id)[0]
+    sections = sorted(rows_as_of(Section, moment, sheet=sheet), key=_place)
+    cited = sorted(rows_as_of(Citation, moment, section__sheet=sheet), key=_place)
     used = {citation.source_id for citation in cited}
-    sources = {row.id: row for row in _then(Source, moment, in_use=False, id__in=used)}
+    sources = {row.id: row for row in rows_as_of(Source, moment, in_use=False, id__in=used)}
     return _snapshot(
         then,
         bot,
@@ -91,7 +91,7 @@ def _place(row: Any) -> tuple[int, int]:
     return row.position, row.id
 
 
-def _then(
+def rows_as_of(
     model: type[TrackedModel], moment: datetime, *, in_use: bool = True, **of: Any
 ) -> list[Any]:
     """What rows were at a moment: the newest history entry of each, of those in use then.
@@ -231,10 +231,12 @@ def _rules(sheet: Sheet) -> tuple[RuleSnapshot, ...]:
 
 
 def _rules_as_of(sheet: Sheet, moment: datetime) -> tuple[RuleSnapshot, ...]:
-    links = _then(SheetRuleSet, moment, sheet=sheet)
-    sets = {row.id: row for row in _then(RuleSet, moment, id__in={li.ruleset_id for li in links})}
+    links = rows_as_of(SheetRuleSet, moment, sheet=sheet)
+    sets = {
+        row.id: row for row in rows_as_of(RuleSet, moment, id__in={li.ruleset_id for li in links})
+    }
     in_use = [link for link in links if link.ruleset_id in sets]
-    return _in_order(in_use, sets, _then(Rule, moment, ruleset__in=sets))
+    return _in_order(in_use, sets, rows_as_of(Rule, moment, ruleset__in=sets))
 
 
 def _in_order(

@@ -29,10 +29,13 @@ class Trigger:
     event: Event
     sentence: str
     condition: str = "1 = 1"
+    #: Tells it from another on the same table and event.
+    label: str = ""
 
     @property
     def name(self) -> str:
-        return f"refuse_{self.event.lower()}_{self.table}"
+        label = f"_{self.label}" if self.label else ""
+        return f"refuse_{self.event.lower()}_{self.table}{label}"
 
 
 def append_only(table: str, what: str) -> tuple[Trigger, ...]:

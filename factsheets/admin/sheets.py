@@ -18,7 +18,13 @@ from unfold.decorators import action
 from unfold.widgets import UnfoldAdminSelectMultipleWidget
 
 from factsheets import access, editing, gate, staleness, standings
-from factsheets.admin import checking_pages, past_pages, publishing_pages, report_pages
+from factsheets.admin import (
+    checking_pages,
+    past_pages,
+    publishing_pages,
+    report_pages,
+    timeline_pages,
+)
 from factsheets.admin.base import (
     OF_SHEET,
     OfSheet,
@@ -59,7 +65,7 @@ class SheetAdmin(TrackedAdmin):
         "delivery",
         "why",
     ]
-    actions_detail = ["open_publishing", "open_sections", "open_past"]
+    actions_detail = ["open_publishing", "open_sections", "open_timeline", "open_past"]
     actions: Any = ["archive_selected", "unarchive_selected"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Sheet]:
@@ -90,7 +96,11 @@ class SheetAdmin(TrackedAdmin):
     def get_urls(self) -> list[URLPattern]:
         pages = [
             path(f"<int:sheet_id>/{name}/", self.admin_site.admin_view(view), name=f"sheet_{name}")
-            for name, view in {**publishing_pages.PAGES, **past_pages.PAGES}.items()
+            for name, view in {
+                **publishing_pages.PAGES,
+                **past_pages.PAGES,
+                **timeline_pages.PAGES,
+            }.items()
         ]
         report = path(
             "stale-report/", self.admin_site.admin_view(report_pages.report), name="stale_report"
@@ -128,6 +138,12 @@ class SheetAdmin(TrackedAdmin):
     def open_sections(self, request: HttpRequest, object_id: int) -> HttpResponse:
         address = reverse("admin:factsheets_section_changelist")
         return redirect(f"{address}?sheet__id__exact={_number(object_id)}")
+
+    @action(  # type: ignore[untyped-decorator]
+        description="What changed", url_path="open-timeline", permissions=["open"]
+    )
+    def open_timeline(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        return redirect("admin:sheet_timeline", _number(object_id))
 
     @action(  # type: ignore[untyped-decorator]
         description="The text on any day", url_path="open-past", permissions=["open"]

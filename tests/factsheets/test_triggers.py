@@ -165,6 +165,30 @@ def test_the_state_of_a_sheet_is_not_deleted(sheet: Sheet) -> None:
     refuses("The state of a sheet is never deleted", "DELETE FROM factsheets_sheetstate")
 
 
+# ---- what a run was started for ----
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("rules_hash", "0" * 64),
+        ("content_hash", "0" * 64),
+        ("bot_hash", "0" * 64),
+        ("rules_text", "Say what you like."),
+        ("plan", '{"suites": []}'),
+        ("planned", 99),
+        ("is_partial", True),
+        ("publication_number", 7),
+        ("changes_up_to_id", None),
+    ],
+)
+def test_a_run_under_way_keeps_what_it_was_started_for(column: str, value: object) -> None:
+    sheet = factories.ready_sheet()
+    runs.start(sheet_id=sheet.pk, by=factories.person(), now=NOON)
+
+    refuses("started for is never changed", f"UPDATE evals_run SET {column} = %s", value)
+
+
 # ---- publications need a passed run ----
 
 

@@ -88,6 +88,9 @@ HOUSE_SEES = (ChangeSet,)
 PAGES: dict[str, tuple[Iterable[str] | None, Iterable[str] | None]] = {
     "admin:sheet_gate": (EVERY_ROLE, None),
     "admin:sheet_past": (EVERY_ROLE, None),
+    "admin:sheet_timeline": (EVERY_ROLE, None),
+    "admin:sheet_compare": (EVERY_ROLE, None),
+    "admin:sheet_restore": ({E}, {E}),
     "admin:sheet_publish": (None, {P}),
     "admin:sheet_schedule": (None, {P}),
     "admin:sheet_unschedule": (None, {P}),
@@ -99,6 +102,7 @@ PAGES: dict[str, tuple[Iterable[str] | None, Iterable[str] | None]] = {
     "admin:factsheets_sheet_open_publishing": (EVERY_ROLE, EVERY_ROLE),
     "admin:factsheets_sheet_open_sections": (EVERY_ROLE, EVERY_ROLE),
     "admin:factsheets_sheet_open_past": (EVERY_ROLE, EVERY_ROLE),
+    "admin:factsheets_sheet_open_timeline": (EVERY_ROLE, EVERY_ROLE),
     "runs:start": (None, {E, K, P}),
     "runs:cancel": (None, {E, K, P}),
     "runs:progress": (EVERY_ROLE, None),
