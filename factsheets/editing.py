@@ -112,6 +112,13 @@ def free_slug(rows: TrackedQuerySet[Any], wanted: str) -> str:
     return wanted[:80] if wanted[:80] not in taken else next(n for n in names if n not in taken)
 
 
+def version(row: TrackedModel) -> int:
+    """The newest entry of a row's history, by key: another after every change of it."""
+    entries = type(row).history.filter(id=row.pk)
+    newest: int | None = entries.aggregate(newest=Max("history_id"))["newest"]
+    return newest or 0
+
+
 def change(row: TrackedModel, *, by: User, reason: str, now: datetime, **values: Any) -> None:
     """Set fields of one row and save it. Nothing is written when nothing changes."""
     with change_set(by=by, reason=reason, now=now):

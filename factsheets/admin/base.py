@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Model, QuerySet, UniqueConstraint
-from django.forms.models import BaseInlineFormSet
+from django.db.models import Max, Model, QuerySet, UniqueConstraint
+from django.forms.models import BaseInlineFormSet, _get_foreign_key
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
@@ -20,6 +21,7 @@ from unfold.admin import ModelAdmin, StackedInline, TabularInline
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from factsheets import access, canonical, editing
+from factsheets.admin.conflicts import Conflict, settle
 from factsheets.errors import Refused
 from factsheets.models import Sheet, TrackedModel
 from factsheets.models.tracking import change_set
@@ -73,6 +75,45 @@ class TrackedForm(ComparedForm):
         widget=UnfoldAdminTextInputWidget,
         help_text="A few words for the history: what this change is for.",
     )
+
+    #: What the form was made from; not shown.
+    version = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    #: The version that stands there now. The page sets it for a row that exists.
+    present_version: ClassVar[str] = ""
+
+    #: Somebody else saved meanwhile.
+    conflict: Conflict | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["version"] = self.present_version
+
+    @cached_property
+    def changed_data(self) -> list[str]:
+        return [name for name in super().changed_data if name != "version"]
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        seen = data.get("version", "")
+        if self.instance.pk and self.present_version not in ("", seen):
+            self._meet(seen)
+            raise forms.ValidationError(
+                "Somebody else saved this while you wrote, so nothing was saved yet; "
+                "see above what each of you changed, and save again."
+            )
+        return data
+
+    def _meet(self, seen: str) -> None:
+        """Show both, and let the next save be one over what stands there now."""
+        own, _, rows = seen.partition(",")
+        _, _, present_rows = self.present_version.partition(",")
+        history = type(self.instance).history.filter(id=self.instance.pk)
+        entries = history.select_related("change_set").order_by("history_id")
+        newest = entries.last()
+        began = entries.filter(history_id=own).first() if own.isdecimal() else None
+        base = type(self)(instance=(began or newest).instance)
+        self.conflict = settle(self, base, newest, of_rows=rows != present_rows)
 
     def clean_why(self) -> str:
         why: str = self.cleaned_data["why"]
@@ -252,6 +293,8 @@ class TrackedAdmin(AsksEachSheet, ReadOnlyHistory, ModelAdmin):  # type: ignore[
     #: attribute that holds its key. A save that reaches several sheets says so.
     in_common: ClassVar[tuple[str, str] | None] = None
 
+    change_form_before_template = "factsheets/conflict.html"
+
     def get_list_display(self, request: HttpRequest) -> list[str]:
         return [*super().get_list_display(request), "in_use"]
 
@@ -263,12 +306,33 @@ class TrackedAdmin(AsksEachSheet, ReadOnlyHistory, ModelAdmin):  # type: ignore[
         """Whoever may only look is not asked why."""
         fieldsets = super().get_fieldsets(request, obj)
         may_save = self.has_change_permission(request, obj) if obj else True
+        if may_save and obj:
+            return [*fieldsets, (None, {"fields": ["version"], "classes": ["m-hidden"]})]
         if may_save:
             return fieldsets
         return [
             (name, {**options, "fields": [f for f in options["fields"] if f != "why"]})
             for name, options in fieldsets
         ]
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        """For a row that exists the form carries the version of what it was made from."""
+        form = super().get_form(request, obj, change, **kwargs)
+        if obj is None or not issubclass(form, TrackedForm):
+            return form
+        form.present_version = self._version(request, obj)  # Made for this request alone.
+        return form
+
+    def _version(self, request: HttpRequest, row: TrackedModel) -> str:
+        """Of the row itself and, after commas, of the rows below it on its page."""
+        below = []
+        for inline in self.get_inline_instances(request, row):
+            key = _get_foreign_key(self.model, inline.model, fk_name=inline.fk_name).attname
+            entries = inline.model.history.filter(**{key: row.pk})
+            below.append(entries.aggregate(newest=Max("history_id"))["newest"] or 0)
+        return ",".join(map(str, [editing.version(row), *below]))
 
     def changeform_view(
         self,
@@ -286,11 +350,18 @@ class TrackedAdmin(AsksEachSheet, ReadOnlyHistory, ModelAdmin):  # type: ignore[
             with change_set(
                 by=person(request), reason=request.POST.get("why", ""), now=timezone.now()
             ):
+                self._wait_for_others(object_id)
                 response = super().changeform_view(request, object_id, form_url, extra_context)
         except Refused as refused:
             messages.error(request, refused.sentence)
             return HttpResponseRedirect(request.get_full_path())
         return response
+
+    def _wait_for_others(self, object_id: str | None) -> None:
+        """Two saves of one row come one after the other, so that the second sees the first."""
+        if object_id is not None and unquote(object_id).isdecimal():
+            rows = self.model._base_manager.filter(pk=unquote(object_id))
+            rows.select_for_update().values_list("pk").first()
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """The last look, in the transaction of the save: is it still on the person's own sheets?"""
