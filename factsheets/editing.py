@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import count
 from typing import Any
@@ -10,7 +11,15 @@ from django.contrib.auth.models import User
 from django.db.models import F, Max
 
 from factsheets.errors import Refused
-from factsheets.models import BotProfile, GatePolicy, RuleSet, Sheet, SheetRuleSet
+from factsheets.models import (
+    BotProfile,
+    GatePolicy,
+    Rule,
+    RuleSet,
+    Section,
+    Sheet,
+    SheetRuleSet,
+)
 from factsheets.models.tracking import TrackedModel, TrackedQuerySet, change_set
 
 #: The account that stands for changes made by a file and not by a person.
@@ -107,9 +116,33 @@ def own_ruleset(sheet: Sheet, *, by: User, reason: str, now: datetime) -> RuleSe
 
 def free_slug(rows: TrackedQuerySet[Any], wanted: str) -> str:
     """The wanted name, with a number where one of these rows has taken it, removed or not."""
-    taken = set(rows.filter(slug__startswith=wanted[:70]).values_list("slug", flat=True))
+    return free_name(
+        wanted, rows.filter(slug__startswith=wanted[:70]).values_list("slug", flat=True)
+    )
+
+
+def free_name(wanted: str, taken: Iterable[str]) -> str:
+    """The wanted name, of at most 80 letters, with a number where it is taken."""
+    known = set(taken)
     names = (f"{wanted[:70]}-{number}" for number in count(2))
-    return wanted[:80] if wanted[:80] not in taken else next(n for n in names if n not in taken)
+    return wanted[:80] if wanted[:80] not in known else next(n for n in names if n not in known)
+
+
+def move(row: Section | Rule, by_places: int, *, by: User, reason: str, now: datetime) -> None:
+    """Put a section or a rule before or behind its neighbours in use.
+
+    Rows whose position stays are not written; those moved stand in one change.
+    """
+    with change_set(by=by, reason=reason, now=now):
+        own = {"sheet": row.sheet} if isinstance(row, Section) else {"ruleset": row.ruleset}
+        rows = list(type(row).objects.present().filter(**own).order_by("position", "id"))
+        at = next((place for place, each in enumerate(rows) if each.pk == row.pk), None)
+        if at is None:
+            return
+        moved = rows.pop(at)
+        rows.insert(max(0, at + by_places), moved)
+        for position, each in enumerate(rows):
+            change(each, by=by, reason=reason, now=now, position=position)
 
 
 def version(row: TrackedModel) -> int:
@@ -135,6 +168,27 @@ def remove(row: TrackedModel, *, by: User, reason: str, now: datetime) -> None:
 def restore(row: TrackedModel, *, by: User, reason: str, now: datetime) -> None:
     """Take a removed row into use again."""
     change(row, by=by, reason=reason, now=now, removed_at=None)
+
+
+class NothingToUndo(Refused):
+    """Somebody saved since, or there was nothing before."""
+
+    code = "nothing-to-undo"
+
+
+def undo(row: TrackedModel, seen: int, *, by: User, now: datetime) -> None:
+    """Take back the newest save of a row, if that is the one that was seen (`version`) and one's own.
+
+    A new change like any other. Raises NothingToUndo.
+    """
+    with change_set(by=by, reason="Undone.", now=now):
+        entries = type(row).history.filter(id=row.pk).order_by("-history_id")[:2]
+        if len(entries) < 2 or entries[0].history_id != seen or entries[0].history_user_id != by.pk:
+            raise NothingToUndo(
+                "This is not the newest save any more, or not your own; look at the history."
+            )
+        before = {c.attname: getattr(entries[1], c.attname) for c in row._meta.concrete_fields}
+        change(row, by=by, reason="Undone.", now=now, **before)
 
 
 class StillLive(Refused):

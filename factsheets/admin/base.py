@@ -80,7 +80,7 @@ class TrackedForm(ComparedForm):
     version = forms.CharField(required=False, widget=forms.HiddenInput)
 
     #: The version that stands there now. The page sets it for a row that exists.
-    present_version: ClassVar[str] = ""
+    present_version: str = ""
 
     #: Somebody else saved meanwhile.
     conflict: Conflict | None = None
@@ -100,7 +100,7 @@ class TrackedForm(ComparedForm):
             self._meet(seen)
             raise forms.ValidationError(
                 "Somebody else saved this while you wrote, so nothing was saved yet; "
-                "see above what each of you changed, and save again."
+                "look at what each of you changed, and save again."
             )
         return data
 

@@ -81,20 +81,15 @@ def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
     explanation = explaining.explain(
         sheet, view.report, view.evidence, publishing.last_publication(sheet)
     )
-    sections = dict(sheet.sections.values_list("key", "pk"))
-    may_add = request.user.has_perm("factsheets.add_section", sheet)
     last = sheet.events.order_by("-id").first()
-    may_check = request.user.has_perm("factsheets.add_check", sheet)
+    mend = Mending(request, sheet)
     return page(
         request,
         "factsheets/gate_page.html",
         sheet=sheet,
         title=f"Gate and publishing: {sheet.title}",
         report=view.report,
-        findings=[
-            (each, _mend(sheet, each.finding, sections, may_add=may_add, may_check=may_check))
-            for each in explanation.findings
-        ],
+        findings=[(each, mend.address(each.finding)) for each in explanation.findings],
         closed_since=explanation.closed_since,
         closed_by=explanation.closed_by,
         changed=explanation.changed[::-1][:CHANGES_SHOWN],
@@ -332,20 +327,22 @@ def _refusal(request: HttpRequest, sheet: Sheet, sentence: str) -> HttpResponse:
     return to_gate(sheet.pk)
 
 
-def _mend(
-    sheet: Sheet,
-    finding: gate.Finding,
-    sections: Mapping[str, int],
-    *,
-    may_add: bool,
-    may_check: bool,
-) -> str:
-    """The address where a finding is mended, or nothing."""
-    if finding.code == "no-sections" and not sections and may_add:
-        return reverse("admin:factsheets_section_add") + f"?sheet={sheet.pk}"
-    if finding.key in sections:
-        # Who may not record a check reads the section instead.
-        is_check = finding.place == "checks" and may_check
-        name = "admin:section_check" if is_check else "admin:factsheets_section_change"
-        return reverse(name, args=[sections[finding.key]])
-    return _PLACES[finding.place](sheet) if finding.place else ""
+class Mending:
+    """Where the findings on a sheet are mended, for one person."""
+
+    def __init__(self, request: HttpRequest, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._sections = dict(sheet.sections.values_list("key", "pk"))
+        self._may_add = request.user.has_perm("factsheets.add_section", sheet)
+        self._may_check = request.user.has_perm("factsheets.add_check", sheet)
+
+    def address(self, finding: gate.Finding) -> str:
+        """The address where a finding is mended, or nothing."""
+        if finding.code == "no-sections" and not self._sections and self._may_add:
+            return reverse("admin:factsheets_section_add") + f"?sheet={self._sheet.pk}"
+        if finding.key in self._sections:
+            # Who may not record a check reads the section instead.
+            is_check = finding.place == "checks" and self._may_check
+            name = "admin:section_check" if is_check else "admin:factsheets_section_change"
+            return reverse(name, args=[self._sections[finding.key]])
+        return _PLACES[finding.place](self._sheet) if finding.place else ""

@@ -24,6 +24,7 @@ from factsheets.admin import (
     publishing_pages,
     report_pages,
     timeline_pages,
+    workbench_pages,
 )
 from factsheets.admin.base import (
     OF_SHEET,
@@ -65,7 +66,13 @@ class SheetAdmin(TrackedAdmin):
         "delivery",
         "why",
     ]
-    actions_detail = ["open_publishing", "open_sections", "open_timeline", "open_past"]
+    actions_detail = [
+        "open_workbench",
+        "open_publishing",
+        "open_sections",
+        "open_timeline",
+        "open_past",
+    ]
     actions: Any = ["archive_selected", "unarchive_selected"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Sheet]:
@@ -102,10 +109,14 @@ class SheetAdmin(TrackedAdmin):
                 **timeline_pages.PAGES,
             }.items()
         ]
+        bench = [
+            path(f"<int:sheet_id>/{route}", self.admin_site.admin_view(view), name=f"sheet_{name}")
+            for name, (route, view) in workbench_pages.PAGES.items()
+        ]
         report = path(
             "stale-report/", self.admin_site.admin_view(report_pages.report), name="stale_report"
         )
-        return [report, *pages, *super().get_urls()]
+        return [report, *pages, *bench, *super().get_urls()]
 
     @admin.display(description="live")
     def live(self, sheet: Sheet) -> str:
@@ -123,8 +134,16 @@ class SheetAdmin(TrackedAdmin):
     @admin.display(description="publishing")
     def publishing(self, sheet: Sheet) -> str:
         return format_html(
-            '<a href="{}">gate and publishing</a>', reverse("admin:sheet_gate", args=[sheet.pk])
+            '<a href="{}">workbench</a> · <a href="{}">gate and publishing</a>',
+            reverse("admin:sheet_workbench", args=[sheet.pk]),
+            reverse("admin:sheet_gate", args=[sheet.pk]),
         )
+
+    @action(  # type: ignore[untyped-decorator]
+        description="Workbench", url_path="open-workbench", permissions=["open"]
+    )
+    def open_workbench(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        return redirect("admin:sheet_workbench", _number(object_id))
 
     @action(  # type: ignore[untyped-decorator]
         description="Gate and publishing", url_path="open-publishing", permissions=["open"]

@@ -210,7 +210,7 @@ def test_the_gate_of_a_withdrawn_sheet_says_since_when_and_why(
     page = gate(publisher, live)
 
     assert "Withdrawn" in page.text
-    assert "2 Jun 2026" in page.text
+    assert "2 June 2026" in page.text
     assert "Wrong times." in page.text
 
 
