@@ -29,9 +29,10 @@ def _item(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
 
 
 def _on_sheets(request: HttpRequest) -> bool:
-    """Below the sheets' address stands the report too, which has an item of its own."""
-    address, report = reverse("admin:factsheets_sheet_changelist"), reverse("admin:stale_report")
-    return request.path.startswith(address) and request.path != report
+    """Below the sheets' address stand report and search too, which have items of their own."""
+    address = reverse("admin:factsheets_sheet_changelist")
+    others = {reverse("admin:stale_report"), reverse("admin:find")}
+    return request.path.startswith(address) and request.path not in others
 
 
 def groups() -> list[dict[str, Any]]:
@@ -45,6 +46,12 @@ def groups() -> list[dict[str, Any]]:
                     "title": "Gates",
                     "icon": "door_front",
                     "link": reverse_lazy("runs:gates"),
+                    "permission": _may("factsheets.view_sheet"),
+                },
+                {
+                    "title": "Search",
+                    "icon": "search",
+                    "link": reverse_lazy("admin:find"),
                     "permission": _may("factsheets.view_sheet"),
                 },
                 _item("Sections", "article", "factsheets", "section"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -44,6 +45,11 @@ class Row:
     view: publishing.Look
     explanation: Explanation
     is_running: bool
+
+    @property
+    def attention(self) -> list[tuple[str, int]]:
+        """What wants attention besides what blocks: how many of which warning."""
+        return Counter(finding.code for finding in self.view.report.warnings).most_common()
 
 
 @admin.site.admin_view

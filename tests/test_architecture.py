@@ -46,6 +46,7 @@ READERS = {
     "factsheets.history_check",
     "factsheets.changes",
     "factsheets.explaining",
+    "factsheets.searching",
     "factsheets.standings",
     "factsheets.stale_report",
     "factsheets.metrics",

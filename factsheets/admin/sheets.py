@@ -19,10 +19,12 @@ from unfold.widgets import UnfoldAdminSelectMultipleWidget
 
 from factsheets import access, editing, gate, staleness, standings
 from factsheets.admin import (
+    bot_pages,
     checking_pages,
     past_pages,
     publishing_pages,
     report_pages,
+    search_pages,
     timeline_pages,
     workbench_pages,
 )
@@ -107,6 +109,7 @@ class SheetAdmin(TrackedAdmin):
                 **publishing_pages.PAGES,
                 **past_pages.PAGES,
                 **timeline_pages.PAGES,
+                **bot_pages.PAGES,
             }.items()
         ]
         bench = [
@@ -116,7 +119,8 @@ class SheetAdmin(TrackedAdmin):
         report = path(
             "stale-report/", self.admin_site.admin_view(report_pages.report), name="stale_report"
         )
-        return [report, *pages, *bench, *super().get_urls()]
+        found = path("search/", self.admin_site.admin_view(search_pages.search), name="find")
+        return [report, found, *pages, *bench, *super().get_urls()]
 
     @admin.display(description="live")
     def live(self, sheet: Sheet) -> str:

@@ -89,6 +89,7 @@ PAGES: dict[str, tuple[Iterable[str] | None, Iterable[str] | None]] = {
     "admin:sheet_gate": (EVERY_ROLE, None),
     "admin:sheet_past": (EVERY_ROLE, None),
     "admin:sheet_timeline": (EVERY_ROLE, None),
+    "admin:sheet_as_bot": (EVERY_ROLE, {E, K, P}),
     "admin:sheet_compare": (EVERY_ROLE, None),
     "admin:sheet_restore": ({E}, {E}),
     "admin:sheet_publish": (None, {P}),
@@ -138,6 +139,7 @@ FOR_ROLES: dict[str, tuple[str, str]] = {
     "admin:app_list": (SEEN, SEEN),
     "admin:autocomplete": (SEEN, NO_SUCH_METHOD),
     "admin:stale_report": (SEEN, NO_SUCH_METHOD),
+    "admin:find": (SEEN, NO_SUCH_METHOD),
     "runs:gates": (SEEN, NO_SUCH_METHOD),
 }
 #: What acts on the sheets that the role is held on, all at once.
@@ -291,6 +293,7 @@ class Address:
 
 
 QUERIES = {
+    "admin:find": "?q=e",
     "admin:autocomplete": "?app_label=factsheets&model_name=citation&field_name=source",
     "admin:search": "?s=sheet",
 }
