@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -36,12 +37,12 @@ def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
     wanted = request.POST.get("publication", "")
     publication = number(wanted)
     if wanted and publication is None:
-        messages.error(request, "Choose a publication by its number.")
-        return redirect("admin:sheet_gate", sheet.pk)
+        return _not_started(request, sheet, "Choose a publication by its number.")
     if sheet.runs.filter(state=Run.State.RUNNING).exists():
         # Twice pressed would be twice paid.
-        messages.error(request, "A run of this sheet is under way; wait for it, or cancel it.")
-        return redirect("admin:sheet_gate", sheet.pk)
+        return _not_started(
+            request, sheet, "A run of this sheet is under way; wait for it, or cancel it."
+        )
     try:
         run = runs.start(
             sheet_id=sheet.pk,
@@ -50,11 +51,29 @@ def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
             now=timezone.now(),
         )
     except Refused as refused:
-        messages.error(request, refused.sentence)
-    else:
-        send(request, run.id)
-        # A run may be over before the page asks for it: the page is told that one was open.
-        return redirect(f"{reverse('admin:sheet_gate', args=[sheet.pk])}?run=started")
+        return _not_started(request, sheet, refused.sentence)
+    send(request, run.id)
+    if _is_fragment(request):
+        return _newest(request, sheet, was_open=True)
+    # A run may be over before the page asks for it: the page is told that one was open.
+    return redirect(f"{reverse('admin:sheet_gate', args=[sheet.pk])}?run=started")
+
+
+#: What the workbench listens for: its gate is to be asked anew, and a sentence to show.
+_CHANGED, _SAYS = "sheet-changed", "bench-says"
+
+
+def _is_fragment(request: HttpRequest) -> bool:
+    """Asked for by a page that stays where it is."""
+    return "HX-Request" in request.headers
+
+
+def _not_started(request: HttpRequest, sheet: Sheet, sentence: str) -> HttpResponse:
+    if _is_fragment(request):
+        response = HttpResponse(status=204)
+        response["HX-Trigger"] = json.dumps({_SAYS: sentence})
+        return response
+    messages.error(request, sentence)
     return redirect("admin:sheet_gate", sheet.pk)
 
 
@@ -78,6 +97,11 @@ def cancel(request: HttpRequest, run_id: UUID) -> HttpResponse:
 def progress(request: HttpRequest, sheet_id: int) -> HttpResponse:
     """The sheet's newest runs as a fragment; it asks for itself again while one is open."""
     sheet = sheet_for(request, sheet_id, "evals.view_run")
+    return _newest(request, sheet, was_open=request.GET.get("was") == "open")
+
+
+def _newest(request: HttpRequest, sheet: Sheet, *, was_open: bool) -> HttpResponse:
+    """`was_open`: the page knew of an open run, and must hear if there is none any more."""
     newest = list(
         Run.objects.filter(sheet=sheet)
         .defer("content", "rules_text")
@@ -95,9 +119,12 @@ def progress(request: HttpRequest, sheet_id: int) -> HttpResponse:
     response = render(
         request, "evals/progress.html", {"runs": newest, "is_open": is_open, "sheet": sheet}
     )
-    if request.GET.get("was") == "open" and not is_open:
-        # The gate above this fragment has a new answer.
-        response["HX-Redirect"] = reverse("admin:sheet_gate", args=[sheet_id])
+    if was_open and not is_open:
+        # The gate beside this fragment has a new answer; the workbench asks for it by itself.
+        if "/workbench/" in urlsplit(request.headers.get("HX-Current-URL", "")).path:
+            response["HX-Trigger"] = _CHANGED
+        else:
+            response["HX-Redirect"] = reverse("admin:sheet_gate", args=[sheet.pk])
     response["Cache-Control"] = "no-store"
     return response
 

@@ -133,7 +133,12 @@
     // The form itself may have left the page with its card.
     const form = config.elt.closest("form[data-draft]");
     const isSaved = (event.detail.xhr.getResponseHeader("HX-Trigger") || "").includes("sheet-changed");
-    if (isSaved && form) { forget(form.dataset.draft); delete form.dataset.began; }
+    if (isSaved && form) {
+      forget(form.dataset.draft);
+      delete form.dataset.began;
+      // A form for something new stays, and is empty again.
+      if (form.isConnected) form.reset();
+    }
     if (isSaved) say("Saved."); else if (form) say("Not saved yet; see what the card says.");
   });
   document.body.addEventListener("htmx:sendError", () => {
@@ -144,6 +149,8 @@
       ? "Not saved: you may not change this, or the page is too old; copy your words and load it anew."
       : "Not saved: the server had a fault. Your words are kept in this browser; save again.");
   });
+
+  document.body.addEventListener("bench-says", (event) => say(event.detail.value));
 
   // ---- log in again in place ----
   login.querySelector("[data-close]").addEventListener("click", () => login.close());
@@ -183,7 +190,7 @@
     const isWriting = document.activeElement && document.activeElement.matches("input, textarea, select");
     if (event.key === "Escape" && isWriting && form) {
       document.activeElement.blur();
-      form.closest(".m-card, #new-section").focus();
+      (form.closest(".m-card") || form).focus();
       return;
     }
     if (isWriting || login.open || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -54,6 +54,20 @@ class NewSectionCard(forms.ModelForm):  # type: ignore[type-arg]
         }
 
 
+class NewRuleCard(forms.ModelForm):  # type: ignore[type-arg]
+    """A rule to come, at the end of the sheet's own set."""
+
+    class Meta:
+        model = Rule
+        fields = ["key", "kind", "text"]
+        widgets = {
+            "key": forms.TextInput(attrs={"class": "m-input"}),
+            "kind": forms.Select(attrs={"class": "m-input"}),
+            "text": forms.Textarea(attrs={"class": "m-input", "rows": 4}),
+        }
+        help_texts = {"key": "A short name, such as no-prices; the model does not see it."}
+
+
 class RuleCard(Card):
     letter = "r"
 

@@ -22,12 +22,19 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from factsheets import access, editing, explaining, history, publishing, rulesets, sizing, standings
 from factsheets.admin.base import person
-from factsheets.admin.cards import Card, CitationCard, NewSectionCard, RuleCard, SectionCard
+from factsheets.admin.cards import (
+    Card,
+    CitationCard,
+    NewRuleCard,
+    NewSectionCard,
+    RuleCard,
+    SectionCard,
+)
 from factsheets.admin.pages import number, page, sheet_for
 from factsheets.admin.publishing_pages import Mending
 from factsheets.errors import Refused
 from factsheets.models import Citation, Rule, Section, Sheet, Source, TrackedModel
-from factsheets.models.tracking import change_set
+from factsheets.models.tracking import TAKEN, change_set
 from factsheets.staleness import Standing
 
 #: Told to the page after a save, so that contents and gate are asked for anew.
@@ -70,8 +77,37 @@ def rules(request: HttpRequest, sheet_id: int) -> HttpResponse:
         "factsheets/workbench/rules.html",
         title=f"Rules: {sheet.title}",
         sheet=sheet,
+        new_rule=NewRuleCard(prefix="new"),
+        may_add=_may_add_rule(request, sheet),
         **_rules(sheet),
     )
+
+
+@require_POST
+def add_rule(request: HttpRequest, sheet_id: int) -> HttpResponse:
+    """A new rule at the end of the sheet's own set."""
+    sheet = sheet_for(request, sheet_id, "factsheets.view_sheet")
+    if not _may_add_rule(request, sheet):
+        raise PermissionDenied
+    form = NewRuleCard(request.POST, prefix="new")
+    if form.is_valid():
+        by, now, reason = person(request), timezone.now(), "A new rule."
+        made: Rule = form.save(commit=False)
+        try:
+            with change_set(by=by, reason=reason, now=now):
+                made.ruleset = editing.own_ruleset(sheet, by=by, reason=reason, now=now)
+                made.position = editing.next_position(made.ruleset.rules.all())
+                if made.ruleset.rules.filter(key=made.key).exists():
+                    form.add_error("key", TAKEN)
+                else:
+                    made.save()
+        except Refused as refused:
+            form.add_error(None, refused.sentence)
+    if not form.is_valid():
+        return _fragment(request, "new_rule", sheet=sheet, new_rule=form)
+    response = _changed(_fragment(request, "rule_cards", sheet=sheet, **_rules(sheet)))
+    response["HX-Retarget"], response["HX-Reswap"] = "#cards", "outerHTML"
+    return response
 
 
 @require_safe
@@ -247,6 +283,7 @@ PAGES: Mapping[str, tuple[str, Callable[..., HttpResponse]]] = {
     "workbench_act": ("workbench/section/<int:section_id>/act/", act),
     "workbench_cite": ("workbench/section/<int:section_id>/cite/", cite),
     "workbench_citation": ("workbench/citation/<int:citation_id>/", citation),
+    "workbench_add_rule": ("workbench/rules/add/", add_rule),
     "workbench_rule": ("workbench/rule/<int:rule_id>/", rule),
 }
 
@@ -343,6 +380,10 @@ def _section_card(
         # Taken out of use meanwhile: a card that says so.
         return _fragment(request, "gone", sheet=sheet, row=row)
     return _fragment(request, "section", sheet=sheet, section=mine, undo=undo, said=said)
+
+
+def _may_add_rule(request: HttpRequest, sheet: Sheet) -> bool:
+    return request.user.has_perm("factsheets.add_rule", sheet)
 
 
 def _rules(sheet: Sheet) -> dict[str, Any]:

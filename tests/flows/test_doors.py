@@ -470,6 +470,7 @@ PAGES = {
     "admin:sheet_workbench_cite": OTHERS,
     "admin:sheet_workbench_citation": OTHERS,
     "admin:sheet_workbench_rule": OTHERS,
+    "admin:sheet_workbench_add_rule": OTHERS,
     "admin:factsheets_sheet_open_workbench": OTHERS,
     "admin:sheet_timeline": OTHERS,
     "admin:sheet_as_bot": OTHERS,

@@ -107,6 +107,7 @@ PAGES: dict[str, tuple[Iterable[str] | None, Iterable[str] | None]] = {
     "admin:sheet_workbench_cite": ({E}, {E}),
     "admin:sheet_workbench_citation": ({E}, {E}),
     "admin:sheet_workbench_rule": (EVERY_ROLE, {K}),
+    "admin:sheet_workbench_add_rule": (None, {K}),
     "admin:section_check": ({E, M}, {E, M}),
     "admin:section_next_due": (EVERY_ROLE, None),
     "admin:factsheets_section_record_check": ({E, M}, {E, M}),

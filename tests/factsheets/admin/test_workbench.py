@@ -146,6 +146,29 @@ def test_a_viewer_reads_and_has_nothing_to_press(sheet: Sheet) -> None:
     assert "Edit" not in said(page)
 
 
+def test_the_panel_starts_the_probes_and_the_page_stays(sheet: Sheet) -> None:
+    client = enter(roles.EDITOR)
+    start = reverse("runs:start", args=[sheet.pk])
+
+    first = client.post(start, headers={"HX-Request": "true"})
+    second = client.post(start, headers={"HX-Request": "true"})
+
+    assert (first.status_code, "running" in Page(first).text) == (200, True)
+    assert second.status_code == 204
+    assert "under way" in second.headers["HX-Trigger"]
+    assert "bench-says" in second.headers["HX-Trigger"]
+
+
+def test_the_end_of_a_run_asks_the_panel_anew_and_leads_nowhere(sheet: Sheet) -> None:
+    client = enter(roles.EDITOR)
+    progress = f"{reverse('runs:progress', args=[sheet.pk])}?was=open"
+
+    answer = client.get(progress, headers={"HX-Current-URL": f"http://testserver{at('', sheet)}"})
+
+    assert answer.headers["HX-Trigger"] == "sheet-changed"
+    assert "HX-Redirect" not in answer.headers
+
+
 # ---- editing ----
 
 
@@ -374,6 +397,19 @@ def test_rules_move_and_go_out_of_use(sheet: Sheet) -> None:
 
     assert order == ["second", "sheet-only"]
     assert [rule.key for rule in history.snapshot_now(sheet).rules] == ["sheet-only"]
+
+
+def test_a_rule_is_added_to_the_sheet_s_own_at_the_end(sheet: Sheet) -> None:
+    keeper = enter(roles.RULE_KEEPER)
+    new = {"new-key": "no-prices", "new-kind": "refusal", "new-text": "Name no price."}
+
+    first = keeper.post(at("add_rule", sheet), new)
+    again = keeper.post(at("add_rule", sheet), new)
+
+    assert first.headers["HX-Retarget"] == "#cards"
+    assert [rule.key for rule in history.snapshot_now(sheet).rules] == ["sheet-only", "no-prices"]
+    assert "That exists already" in said(Page(again))
+    assert "Name no price." in Page(again).text
 
 
 def test_a_rule_of_another_sheet_is_not_there(sheet: Sheet) -> None:
