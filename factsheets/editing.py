@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import F, Max
+from django.db.models import F, Max, Model
 
 from factsheets.errors import Refused
 from factsheets.models import (
@@ -150,6 +150,12 @@ def version(row: TrackedModel) -> int:
     entries = type(row).history.filter(id=row.pk)
     newest: int | None = entries.aggregate(newest=Max("history_id"))["newest"]
     return newest or 0
+
+
+def hold(model: type[Model], pk: int) -> None:
+    """Keep other saves of a row waiting to the end of the transaction, so that they see this one."""
+    # By key alone: the rows' own order may join tables that must not be locked.
+    model._base_manager.order_by("pk").select_for_update().filter(pk=pk).values_list("pk").first()
 
 
 def change(row: TrackedModel, *, by: User, reason: str, now: datetime, **values: Any) -> None:

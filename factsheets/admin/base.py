@@ -360,8 +360,7 @@ class TrackedAdmin(AsksEachSheet, ReadOnlyHistory, ModelAdmin):  # type: ignore[
     def _wait_for_others(self, object_id: str | None) -> None:
         """Two saves of one row come one after the other, so that the second sees the first."""
         if object_id is not None and unquote(object_id).isdecimal():
-            rows = self.model._base_manager.filter(pk=unquote(object_id))
-            rows.select_for_update().values_list("pk").first()
+            editing.hold(self.model, int(unquote(object_id)))
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """The last look, in the transaction of the save: is it still on the person's own sheets?"""

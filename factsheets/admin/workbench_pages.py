@@ -296,7 +296,7 @@ def _save(request: HttpRequest, form_class: type[Card], row: TrackedModel) -> Ca
         now=timezone.now(),
     ):
         # Two saves come one after the other, so that the second sees the first.
-        type(row)._base_manager.select_for_update().filter(pk=row.pk).values_list("pk").first()
+        editing.hold(type(row), row.pk)
         row.refresh_from_db()
         form = form_class(request.POST, instance=row)
         if not form.is_valid():
