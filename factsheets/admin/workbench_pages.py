@@ -105,9 +105,7 @@ def add_rule(request: HttpRequest, sheet_id: int) -> HttpResponse:
             form.add_error(None, refused.sentence)
     if not form.is_valid():
         return _fragment(request, "new_rule", sheet=sheet, new_rule=form)
-    response = _changed(_fragment(request, "rule_cards", sheet=sheet, **_rules(sheet)))
-    response["HX-Retarget"], response["HX-Reswap"] = "#cards", "outerHTML"
-    return response
+    return _in_place_of_cards(_fragment(request, "rule_cards", sheet=sheet, **_rules(sheet)))
 
 
 @require_safe
@@ -151,7 +149,6 @@ def section(request: HttpRequest, sheet_id: int, section_id: int) -> HttpRespons
     access.require(request.user, "factsheets.change_section", row)
     if request.method != "POST":
         return _edit(request, sheet, "section_edit", SectionCard(instance=row))
-    before = editing.version(row)
     if "undo" in request.POST:
         seen = number(request.POST["undo"]) or 0
         try:
@@ -159,6 +156,7 @@ def section(request: HttpRequest, sheet_id: int, section_id: int) -> HttpRespons
         except Refused as refused:
             return _section_card(request, sheet, row, said=refused.sentence)
         return _changed(_section_card(request, sheet, row))
+    before = editing.version(row)
     saved = _save(request, SectionCard, row)
     if saved is not None:
         return _edit(request, sheet, "section_edit", saved)
@@ -172,16 +170,13 @@ def act(request: HttpRequest, sheet_id: int, section_id: int) -> HttpResponse:
     sheet = sheet_for(request, sheet_id, "factsheets.view_sheet")
     row = get_object_or_404(Section, sheet=sheet, pk=section_id)
     access.require(request.user, "factsheets.change_section", row)
-    wanted, by, now = request.POST.get("act", ""), person(request), timezone.now()
-    if wanted in {"up", "down"}:
-        editing.move(row, -1 if wanted == "up" else 1, by=by, reason="Moved.", now=now)
-    elif wanted in {"include", "leave-out"}:
+    wanted = request.POST.get("act", "")
+    if wanted in {"include", "leave-out"}:
         reason = "Included." if wanted == "include" else "Left out."
+        by, now = person(request), timezone.now()
         editing.change(row, by=by, reason=reason, now=now, included=wanted == "include")
-    elif wanted == "remove":
-        editing.remove(row, by=by, reason="Taken out of use.", now=now)
-    elif wanted == "restore":
-        editing.restore(row, by=by, reason="Taken into use again.", now=now)
+    else:
+        _placed(request, row, wanted)
     return _changed(_fragment(request, "cards", sheet=sheet, **_cards(sheet)))
 
 
@@ -193,7 +188,7 @@ def add(request: HttpRequest, sheet_id: int) -> HttpResponse:
         raise PermissionDenied
     form = NewSectionCard(request.POST, prefix="new")
     if not form.is_valid():
-        return _fragment(request, "new_section", sheet=sheet, new_section=form, status=200)
+        return _fragment(request, "new_section", sheet=sheet, new_section=form)
     row: Section = form.save(commit=False)
     row.sheet = sheet
     taken = sheet.sections.all()
@@ -203,9 +198,7 @@ def add(request: HttpRequest, sheet_id: int) -> HttpResponse:
     row.position = editing.next_position(taken)
     with change_set(by=person(request), reason="A new section.", now=timezone.now()):
         row.save()
-    response = _changed(_fragment(request, "cards", sheet=sheet, **_cards(sheet)))
-    response["HX-Retarget"], response["HX-Reswap"] = "#cards", "outerHTML"
-    return response
+    return _in_place_of_cards(_fragment(request, "cards", sheet=sheet, **_cards(sheet)))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -257,19 +250,12 @@ def rule(request: HttpRequest, sheet_id: int, rule_id: int) -> HttpResponse:
     access.require(request.user, "factsheets.change_rule", row)
     if request.method != "POST":
         return _edit(request, sheet, "rule_edit", RuleCard(instance=row))
-    wanted, by, now = request.POST.get("act", ""), person(request), timezone.now()
-    if wanted in {"up", "down"}:
-        editing.move(row, -1 if wanted == "up" else 1, by=by, reason="Moved.", now=now)
-    elif wanted == "remove":
-        editing.remove(row, by=by, reason="Taken out of use.", now=now)
-    elif wanted == "restore":
-        editing.restore(row, by=by, reason="Taken into use again.", now=now)
-    else:
-        saved = _save(request, RuleCard, row)
-        if saved is not None:
-            return _edit(request, sheet, "rule_edit", saved)
-        return _changed(_fragment(request, "rule", sheet=sheet, rule=row))
-    return _changed(_fragment(request, "rule_cards", sheet=sheet, **_rules(sheet)))
+    if _placed(request, row, request.POST.get("act", "")):
+        return _changed(_fragment(request, "rule_cards", sheet=sheet, **_rules(sheet)))
+    saved = _save(request, RuleCard, row)
+    if saved is not None:
+        return _edit(request, sheet, "rule_edit", saved)
+    return _changed(_fragment(request, "rule", sheet=sheet, rule=row))
 
 
 #: Below a sheet's address: route and view.
@@ -286,6 +272,20 @@ PAGES: Mapping[str, tuple[str, Callable[..., HttpResponse]]] = {
     "workbench_add_rule": ("workbench/rules/add/", add_rule),
     "workbench_rule": ("workbench/rule/<int:rule_id>/", rule),
 }
+
+
+def _placed(request: HttpRequest, row: Section | Rule, wanted: str) -> bool:
+    """Move a row, or take it out of use or into use again; whether that is what was wanted."""
+    by, now = person(request), timezone.now()
+    if wanted in {"up", "down"}:
+        editing.move(row, -1 if wanted == "up" else 1, by=by, reason="Moved.", now=now)
+    elif wanted == "remove":
+        editing.remove(row, by=by, reason="Taken out of use.", now=now)
+    elif wanted == "restore":
+        editing.restore(row, by=by, reason="Taken into use again.", now=now)
+    else:
+        return False
+    return True
 
 
 def _save(request: HttpRequest, form_class: type[Card], row: TrackedModel) -> Card | None:
@@ -341,12 +341,11 @@ def _cards(sheet: Sheet) -> dict[str, Any]:
     """The sections in use as cards, and those taken out of use, in a fixed number of queries."""
     rows = list(sheet.sections.order_by("position", "id"))
     shown = [row for row in rows if row.removed_at is None]
+    views = _views(shown)
     return {
-        "sections": _views(shown),
+        "sections": views,
         "removed": [row for row in rows if row.removed_at is not None],
-        "total": sum(
-            sizing.estimated_tokens(f"{row.heading}\n{row.body}") for row in shown if row.included
-        ),
+        "total": sum(view.tokens for view in views if view.row.included),
         "window": sizing.usable_window(history.bot_snapshot(sheet.bot)),
     }
 
@@ -419,6 +418,12 @@ def _edit(
     request: HttpRequest, sheet: Sheet, template: str, form: forms.BaseForm, **context: Any
 ) -> HttpResponse:
     return _fragment(request, template, sheet=sheet, form=form, **context)
+
+
+def _in_place_of_cards(response: HttpResponse) -> HttpResponse:
+    """For a form that stands apart from the cards which it adds to."""
+    response["HX-Retarget"], response["HX-Reswap"] = "#cards", "outerHTML"
+    return _changed(response)
 
 
 def _changed(response: HttpResponse) -> HttpResponse:
