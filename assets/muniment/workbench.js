@@ -7,7 +7,9 @@
   const login = document.getElementById("bench-login");
   const store = `muniment:${bench.dataset.sheet}:`;
   const CHARACTERS_PER_TOKEN = 2.8; // As the server counts (sizing.py).
-  let waiting = null; // The form that is to be sent again after a log-in.
+  // What asked in vain, and asks again after a log-in: forms (with the button that sent them),
+  // buttons, panels.
+  const waiting = new Map();
 
   const say = (text) => { status.textContent = text; };
   const forms = () => [...bench.querySelectorAll("form[data-draft]")];
@@ -106,9 +108,10 @@
     const request = event.detail.xhr;
     if (new URL(request.responseURL, location.href).pathname.startsWith("/admin/login/")) {
       event.detail.shouldSwap = false;
-      waiting = event.detail.requestConfig.elt;
+      const { elt, triggeringEvent } = event.detail.requestConfig;
+      waiting.set(elt, triggeringEvent && triggeringEvent.submitter);
       say("Your log-in has ended; nothing is lost.");
-      login.showModal();
+      if (!login.open) login.showModal();
     }
   });
   document.body.addEventListener("htmx:afterSettle", (event) => {
@@ -170,8 +173,14 @@
     event.target.reset();
     login.close();
     say("You are in again.");
-    if (waiting && waiting.isConnected) htmx.trigger(waiting, waiting.matches("form") ? "submit" : "click");
-    waiting = null;
+    const again = [...waiting].filter(([asked]) => asked.isConnected);
+    waiting.clear();
+    for (const [asked, submitter] of again) {
+      if (asked.matches("form")) asked.requestSubmit(submitter);
+      else if (asked.matches("button, a")) htmx.trigger(asked, "click");
+    }
+    // Panels ask by themselves when the sheet has changed.
+    if (again.some(([asked]) => !asked.matches("form, button, a"))) htmx.trigger(document.body, "sheet-changed");
   });
   const tokenAt = async (address) => tokenIn(await (await fetch(address, { credentials: "same-origin" })).text());
   const tokenIn = (html) => new DOMParser().parseFromString(html, "text/html")

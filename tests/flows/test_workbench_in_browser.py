@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -121,6 +122,9 @@ def test_an_ended_log_in_is_made_good_in_place(
     press_save(bench, where)
     dialog = bench.get_by_role("dialog", name="Log in again")
     expect(dialog).to_be_visible()
+    with bench.expect_response(re.compile("/admin/login/")):
+        # The gate's panel asks after it, and in vain as well; the form is still the one to send.
+        bench.evaluate("htmx.trigger(document.body, 'sheet-changed')")
     dialog.get_by_label("Name").fill(editor.name)
     dialog.get_by_label("Password").fill("not this one")
     dialog.get_by_role("button", name="Log in").click()
@@ -132,6 +136,26 @@ def test_an_ended_log_in_is_made_good_in_place(
     expect(bench.locator(where).get_by_text("Written for a long time.")).to_be_visible()
     expect(bench.locator(where).get_by_label("Body")).to_have_count(0)
     assert body_of(product, where) == "Written for a long time."
+    expect(bench.get_by_role("complementary", name="Ready to publish?")).to_contain_text(
+        "The gate is closed"
+    )
+
+
+def test_a_button_pressed_with_an_ended_log_in_does_its_work_after_it(
+    bench: Page, product: Product, editor: Person
+) -> None:
+    where = card(bench, FIRST)
+    bench.context.clear_cookies(name="sessionid")
+
+    bench.locator(where).get_by_role("button", name="Leave out").click()
+    dialog = bench.get_by_role("dialog", name="Log in again")
+    dialog.get_by_label("Name").fill(editor.name)
+    dialog.get_by_label("Password").fill(editor.password)
+    dialog.get_by_role("button", name="Log in").click()
+
+    expect(dialog).to_be_hidden()
+    bench.locator(where).get_by_role("button", name="Include").click()
+    expect(bench.locator(where).get_by_role("button", name="Leave out")).to_be_visible()
 
 
 def test_words_outlive_a_lost_network(
