@@ -13,6 +13,7 @@ from django.db.models import F, Max, Model
 from factsheets.errors import Refused
 from factsheets.models import (
     BotProfile,
+    Citation,
     GatePolicy,
     Rule,
     RuleSet,
@@ -128,14 +129,22 @@ def free_name(wanted: str, taken: Iterable[str]) -> str:
     return wanted[:80] if wanted[:80] not in known else next(n for n in names if n not in known)
 
 
-def move(row: Section | Rule, by_places: int, *, by: User, reason: str, now: datetime) -> None:
-    """Put a section or a rule before or behind its neighbours in use.
+def move(
+    row: Section | Rule | Citation, by_places: int, *, by: User, reason: str, now: datetime
+) -> None:
+    """Put a section, a rule or a citation before or behind its neighbours in use.
 
     Rows whose position stays are not written; those moved stand in one change.
     """
     with change_set(by=by, reason=reason, now=now):
-        own = {"sheet": row.sheet} if isinstance(row, Section) else {"ruleset": row.ruleset}
-        rows = list(type(row).objects.present().filter(**own).order_by("position", "id"))
+        match row:
+            case Section():
+                neighbours: TrackedQuerySet[Any] = row.sheet.sections.all()
+            case Rule():
+                neighbours = row.ruleset.rules.all()
+            case Citation():
+                neighbours = row.section.citations.all()
+        rows = list(neighbours.present().order_by("position", "id"))
         at = next((place for place, each in enumerate(rows) if each.pk == row.pk), None)
         if at is None:
             return

@@ -222,19 +222,18 @@ def cite(request: HttpRequest, sheet_id: int, section_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def citation(request: HttpRequest, sheet_id: int, citation_id: int) -> HttpResponse:
-    """A citation to edit; posted, it is saved, or taken out of use with `act=remove`."""
+    """A citation to edit; posted, it is saved, or moved, or taken out of use."""
     sheet = sheet_for(request, sheet_id, "factsheets.view_sheet")
     row = get_object_or_404(Citation, section__sheet=sheet, pk=citation_id)
     access.require(request.user, "factsheets.change_citation", row)
     if request.method != "POST":
         form = CitationCard(instance=row, user=request.user)
         return _edit(request, sheet, "citation_edit", form, section=row.section)
-    if request.POST.get("act") == "remove":
-        editing.remove(row, by=person(request), reason="No longer cited.", now=timezone.now())
-    else:
-        saved = _save(request, CitationCard, row)
-        if saved is not None:
-            return _edit(request, sheet, "citation_edit", saved, section=row.section)
+    if _placed(request, row, request.POST.get("act", "")):
+        return _changed(_section_card(request, sheet, row.section))
+    saved = _save(request, CitationCard, row)
+    if saved is not None:
+        return _edit(request, sheet, "citation_edit", saved, section=row.section)
     return _changed(_section_card(request, sheet, row.section))
 
 
@@ -274,7 +273,7 @@ PAGES: Mapping[str, tuple[str, Callable[..., HttpResponse]]] = {
 }
 
 
-def _placed(request: HttpRequest, row: Section | Rule, wanted: str) -> bool:
+def _placed(request: HttpRequest, row: Section | Rule | Citation, wanted: str) -> bool:
     """Move a row, or take it out of use or into use again; whether that is what was wanted."""
     by, now = person(request), timezone.now()
     if wanted in {"up", "down"}:

@@ -367,6 +367,29 @@ def test_a_citation_is_edited_and_no_longer_cited(editor: Client, sheet: Sheet) 
     assert (locator, cited.removed_at is not None) == ("page 7", True)
 
 
+def test_citations_change_places_in_one_change(editor: Client, sheet: Sheet) -> None:
+    section = Section.objects.get(key="dogs")
+    for name in ("first", "second"):
+        row = Citation(section=section, source=factories.source(name, title=name.title()))
+        row.position = editing.next_position(section.citations.all())
+        factories.save(row)
+    last = section.citations.get(source__key="second")
+    untouched = Section.objects.get(key="fees").citations.get()
+    entries = Citation.history.filter(id=untouched.pk).count()
+
+    answer = editor.post(at("citation", sheet, last.pk), {"act": "up"})
+
+    order = [c.source.key for c in section.citations.order_by("position")]
+    assert order == ["dogs", "second", "first"]
+    text = said(Page(answer))
+    assert text.index("Second") < text.index("First")
+    assert Citation.history.filter(id=untouched.pk).count() == entries
+    moved = {
+        row.history.latest().change_set for row in section.citations.exclude(source__key="dogs")
+    }
+    assert len(moved) == 1
+
+
 # ---- rules ----
 
 
