@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from factsheets import canonical, editing, publishing, roles
-from factsheets.models import Rule, Section, Sheet
+from factsheets import canonical, editing, history, publishing, roles
+from factsheets.models import ChangeSet, Rule, Section, Sheet
 from tests import factories
 from tests.factories import NOON
 from tests.factsheets.admin import Page
@@ -131,6 +131,55 @@ def test_a_long_history_costs_as_many_questions_as_a_short_one(
 
     with django_assert_num_queries(33):
         read(client, "timeline", live)
+
+
+def test_ten_thousand_change_sets_are_read_at_the_same_number_of_questions(
+    live: Sheet, django_assert_num_queries: Any
+) -> None:
+    client = enter(roles.VIEWER)
+    section = live.sections.get()
+    edit(section, 1, body="Opens at ten.")
+    _repeat_newest_save(section, 10_000)
+    read(client, "timeline", live)
+
+    with django_assert_num_queries(33):
+        page = read(client, "timeline", live)
+    with django_assert_num_queries(9):
+        picture = history.snapshot_as_of(live, NOON + 2 * DAY)
+
+    assert "save 10000" in said(page)
+    assert picture is not None
+    assert picture.sections[0].body == "Opens at 1440."
+
+
+def _repeat_newest_save(section: Section, count: int) -> None:
+    """As many later saves, a minute apart, put straight into the tables: saving takes minutes."""
+    newest = section.history.latest()
+    own = {f.attname: getattr(newest, f.attname) for f in newest._meta.concrete_fields}
+    del own["history_id"]
+    last = ChangeSet.objects.latest("pk").pk
+    times = [NOON + DAY + timedelta(minutes=number) for number in range(1, count + 1)]
+    ChangeSet.objects.bulk_create(
+        ChangeSet(
+            pk=last + number,
+            at=at,
+            by_id=newest.history_user_id,
+            by_name="reader",
+            reason=f"save {number}",
+        )
+        for number, at in enumerate(times, 1)
+    )
+    Section.history.bulk_create(
+        Section.history.model(
+            **{
+                **own,
+                "change_set_id": last + number,
+                "history_date": at,
+                "body": f"Opens at {number}.",
+            }
+        )
+        for number, at in enumerate(times, 1)
+    )
 
 
 # ---- comparing ----
