@@ -328,9 +328,10 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Muniment delivery API",
-    "DESCRIPTION": "Published fact sheets for bots, byte for byte the same for everyone.",
+    "DESCRIPTION": "Published fact sheets for bots, byte for byte the same for everyone, and what use they were.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "APPEND_COMPONENTS": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
 }
 
 

@@ -67,9 +67,9 @@ def mentions(phrase: str, sheet: BotSheet) -> tuple[Mention, ...]:
 def support(claim: str, sheet: BotSheet) -> tuple[Support, ...]:
     """For each sentence of a claim that says anything, the nearest passage of the sheet."""
     analyser = Analyser(sheet.language)
-    windows = [window for section in sheet.sections for window in _windows(section, analyser)]
+    stretches = [each for section in sheet.sections for each in windows(section, analyser)]
     found = (
-        _nearest(span.of(claim), windows, analyser, sheet.language)
+        _nearest(span.of(claim), stretches, analyser, sheet.language)
         for span in chunking.sentences(claim)
     )
     return tuple(one for one in found if one is not None)
@@ -77,7 +77,7 @@ def support(claim: str, sheet: BotSheet) -> tuple[Support, ...]:
 
 def _nearest(
     sentence: str,
-    windows: Sequence[tuple[BotSection, str, frozenset[str]]],
+    stretches: Sequence[tuple[BotSection, str, frozenset[str]]],
     analyser: Analyser,
     language: str,
 ) -> Support | None:
@@ -87,7 +87,7 @@ def _nearest(
     # Most windows have few of the words wanted, and the same ones.
     share = cache(lambda found: rarity.share(found, wanted, language))
     best = max(
-        windows,
+        stretches,
         # Of equals the shorter: it shows the place more closely.
         key=lambda window: (share(window[2] & wanted), -len(window[1])),
         default=None,
@@ -112,7 +112,7 @@ def _lacking(sentence: str, stems: frozenset[str], analyser: Analyser) -> tuple[
     return tuple(dict.fromkeys(lacking))
 
 
-def _windows(
+def windows(
     section: BotSection, analyser: Analyser
 ) -> Iterator[tuple[BotSection, str, frozenset[str]]]:
     """Every stretch of up to three neighbouring sentences, with its stems and the heading's."""

@@ -57,19 +57,28 @@ class Delivered:
     prompt_hash: str
 
 
-def live(slug: str) -> Delivered:
+#: Whether who asks may read a sheet that is not public. Asked of no other.
+Admits = Callable[[Sheet], bool]
+
+
+def nobody(sheet: Sheet) -> bool:
+    """Without a key a sheet that asks for one is not there."""
+    return False
+
+
+def live(slug: str, admits: Admits = nobody) -> Delivered:
     """What bots get of a sheet now. Raises NotFound, Withdrawn or Renamed."""
-    return _of(slug, lambda sheet: _delivered(_live(sheet), sheet.slug))
+    return _of(slug, admits, lambda sheet: _delivered(_live(sheet), sheet.slug))
 
 
-def numbered(slug: str, number: int) -> Delivered:
+def numbered(slug: str, number: int, admits: Admits = nobody) -> Delivered:
     """A numbered publication. One that was withdrawn while live stays withdrawn."""
-    return _of(slug, lambda sheet: _delivered(_numbered(sheet, number), sheet.slug))
+    return _of(slug, admits, lambda sheet: _delivered(_numbered(sheet, number), sheet.slug))
 
 
-def as_of(slug: str, moment: datetime) -> Delivered:
+def as_of(slug: str, moment: datetime, admits: Admits = nobody) -> Delivered:
     """What bots got at a moment. One that was withdrawn while live stays withdrawn."""
-    return _of(slug, lambda sheet: _delivered(_as_of(sheet, moment), sheet.slug))
+    return _of(slug, admits, lambda sheet: _delivered(_as_of(sheet, moment), sheet.slug))
 
 
 def event_at(sheet: Sheet, moment: datetime) -> PublicationEvent | None:
@@ -82,14 +91,19 @@ def event_at(sheet: Sheet, moment: datetime) -> PublicationEvent | None:
     )
 
 
-def evidence(slug: str, number: int) -> bytes:
+def evidence(slug: str, number: int, admits: Admits = nobody) -> bytes:
     """The summary of the run that opened a publication's gate, without its person."""
-    return _of(slug, lambda sheet: bytes(_numbered(sheet, number).evidence))
+    return _of(slug, admits, lambda sheet: bytes(_numbered(sheet, number).evidence))
 
 
-def publications(slug: str) -> list[dict[str, object]]:
+def publications(slug: str, admits: Admits = nobody) -> list[dict[str, object]]:
     """The sheet's publications that may still be pulled, newest first."""
-    return _of(slug, _listed)
+    return _of(slug, admits, _listed)
+
+
+def named(slug: str) -> Sheet | None:
+    """The sheet of that name, present or old, whoever may read it."""
+    return _sheets().filter(slug=slug).first() or _sheets().filter(aliases__slug=slug).first()
 
 
 def index() -> list[dict[str, object]]:
@@ -120,15 +134,13 @@ def _sheets() -> QuerySet[Sheet]:
     return Sheet.objects.present().select_related("state__live_publication")
 
 
-def _of[T](slug: str, answer: Callable[[Sheet], T]) -> T:
+def _of[T](slug: str, admits: Admits, answer: Callable[[Sheet], T]) -> T:
     """What the sheet of that name answers. An old name leads on only where the present one
     would answer or say that it was withdrawn."""
-    sheet = _sheets().filter(slug=slug).first()
-    is_present_name = sheet is not None
-    if sheet is None:
-        sheet = _sheets().filter(aliases__slug=slug).first()
-    if sheet is None or sheet.visibility != Sheet.Visibility.PUBLIC:
-        raise _unknown()
+    sheet = named(slug)
+    if sheet is None or (sheet.visibility != Sheet.Visibility.PUBLIC and not admits(sheet)):
+        raise unknown()
+    is_present_name = sheet.slug == slug
     try:
         answered = answer(sheet)
     except Withdrawn:
@@ -140,7 +152,8 @@ def _of[T](slug: str, answer: Callable[[Sheet], T]) -> T:
     raise Renamed(sheet.slug)
 
 
-def _unknown() -> NotFound:
+def unknown() -> NotFound:
+    """The answer for a sheet that is not there, or not for who asks."""
     return NotFound("No sheet of that name is published; look at the list of sheets.")
 
 
@@ -149,7 +162,7 @@ def _live(sheet: Sheet) -> Publication:
     publication = sheet.state.live_publication
     if publication is None:
         last = sheet.events.order_by("-id").first()
-        raise _unknown() if last is None else Withdrawn(sheet.slug, last.at)
+        raise unknown() if last is None else Withdrawn(sheet.slug, last.at)
     return publication
 
 

@@ -17,6 +17,7 @@ ROLES = (VIEWER, EDITOR, RULE_KEEPER, PUBLISHER, MAINTAINER)
 _SEE = tuple(
     f"view_{name}"
     for name in (
+        "apikey",
         "botprofile",
         "changeset",
         "check",
@@ -35,6 +36,8 @@ _SEE = tuple(
         "sheet",
         "sheetruleset",
         "source",
+        "uselog",
+        "userecord",
     )
 )
 
@@ -51,6 +54,8 @@ FACTSHEETS: Mapping[str, Sequence[str]] = {
         "change_sheet",
         "describe_sheet",
         "add_check",
+        "add_uselog",
+        "change_userecord",
         *_keep("section", "source", "citation"),
     ),
     RULE_KEEPER: (
@@ -66,11 +71,15 @@ FACTSHEETS: Mapping[str, Sequence[str]] = {
         "publish_sheet",
         "withdraw_sheet",
         "rollback_sheet",
+        *_keep("apikey"),
     ),
     MAINTAINER: (
         *_SEE,
         "add_check",
-        *_keep("sheet", "gatepolicy", "reviewinterval", "reviewplan"),
+        "add_uselog",
+        "keep_texts_uselog",
+        "change_userecord",
+        *_keep("sheet", "gatepolicy", "reviewinterval", "reviewplan", "apikey"),
         "describe_sheet",
         "rename_sheet",
         "archive_sheet",

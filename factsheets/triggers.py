@@ -44,6 +44,20 @@ def append_only(table: str, what: str) -> tuple[Trigger, ...]:
     return tuple(Trigger(table, event, sentence) for event in ("UPDATE", "DELETE", "TRUNCATE"))
 
 
+def _frozen(table: str, sentence: str, *columns: str, or_when: str = "1 = 0") -> Trigger:
+    """These columns stay as they were written; `or_when` is a further reason to refuse."""
+    # As text: a JSON column compares alike on both databases, and an empty one like no text.
+    changed = (
+        f"COALESCE(CAST(NEW.{column} AS TEXT), '') <> COALESCE(CAST(OLD.{column} AS TEXT), '')"
+        for column in columns
+    )
+    return Trigger(table, "UPDATE", sentence, " OR ".join([*changed, or_when]))
+
+
+def _kept(table: str, sentence: str) -> tuple[Trigger, ...]:
+    return tuple(Trigger(table, event, sentence) for event in ("DELETE", "TRUNCATE"))
+
+
 FACTSHEETS: tuple[Trigger, ...] = (
     *append_only("factsheets_publication", "Publications"),
     *append_only("factsheets_publicationevent", "Publication events"),
@@ -81,6 +95,30 @@ FACTSHEETS: tuple[Trigger, ...] = (
         "OLD.state <> 'waiting'",
     ),
     *(t for t in append_only("factsheets_schedule", "Schedules") if t.event != "UPDATE"),
+    _frozen(
+        "factsheets_apikey",
+        "A key opens what it was made for, and a revoked one stays revoked.",
+        *("sheet_id", "name", "prefix", "key_hash", "scopes", "expires_on"),
+        *("created_at", "created_by_id"),
+        or_when="OLD.revoked_at IS NOT NULL AND (NEW.revoked_at IS NULL "
+        "OR NEW.revoked_at <> OLD.revoked_at OR NEW.revoked_by_id <> OLD.revoked_by_id)",
+    ),
+    *_kept("factsheets_apikey", "Keys are revoked, never deleted."),
+    _frozen(
+        "factsheets_userecord",
+        "Of an answer only its tags are ever corrected.",
+        *("sheet_id", "reference", "answered_at", "publication", "origin", "key_id", "log_id"),
+        *("support",),
+        or_when="OLD.tagged IS NOT NULL AND "
+        "COALESCE(CAST(NEW.tagged AS TEXT), '') <> CAST(OLD.tagged AS TEXT)",
+    ),
+    *_kept("factsheets_userecord", "Answers that were counted are never deleted."),
+    _frozen(
+        "factsheets_uselog",
+        "Of a log only whether its texts are kept is ever changed.",
+        *("sheet_id", "sha256", "uploaded_at", "uploaded_by_id", "rows", "skipped"),
+    ),
+    *_kept("factsheets_uselog", "Logs that were counted are never deleted."),
 )
 
 

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
+from django.core.cache import cache
 from django.db import connections
 from django.test import TransactionTestCase
 
@@ -66,7 +67,9 @@ def _no_network_but_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _fresh_copies() -> Iterator[None]:
+    """Neither copies of sheets nor counts of requests outlast a test."""
     views.forget_copies()
+    cache.clear()
     yield
     views.forget_copies()
 

@@ -21,11 +21,13 @@ from factsheets import access, editing, gate, staleness, standings
 from factsheets.admin import (
     bot_pages,
     checking_pages,
+    key_pages,
     past_pages,
     publishing_pages,
     report_pages,
     search_pages,
     timeline_pages,
+    use_pages,
     workbench_pages,
 )
 from factsheets.admin.base import (
@@ -110,6 +112,8 @@ class SheetAdmin(TrackedAdmin):
                 **past_pages.PAGES,
                 **timeline_pages.PAGES,
                 **bot_pages.PAGES,
+                **use_pages.PAGES,
+                **key_pages.PAGES,
             }.items()
         ]
         bench = [

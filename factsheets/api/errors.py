@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from http import HTTPStatus
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
-from factsheets import canonical, delivery, moments
+from factsheets import canonical, delivery, keys, moments, usage
 from factsheets.errors import Refused
 
 MEDIA_TYPE = "application/problem+json"
@@ -19,11 +20,18 @@ MEDIA_TYPE = "application/problem+json"
 #: A wrong answer may be put right soon: no cache keeps one for longer (seconds).
 ERROR_MAX_AGE = 30
 
+#: As `responses.FOR_ONE`: an answer to who showed a key is for nobody else.
+FOR_ONE = "private, no-cache"
+
 _STATUS: dict[type[Refused], HTTPStatus] = {
     delivery.NotFound: HTTPStatus.NOT_FOUND,
     delivery.Withdrawn: HTTPStatus.GONE,
     delivery.Renamed: HTTPStatus.PERMANENT_REDIRECT,
     moments.MomentRefused: HTTPStatus.BAD_REQUEST,
+    keys.KeyRefused: HTTPStatus.UNAUTHORIZED,
+    keys.ScopeRefused: HTTPStatus.FORBIDDEN,
+    usage.EntryRefused: HTTPStatus.UNPROCESSABLE_ENTITY,
+    usage.ReferenceTaken: HTTPStatus.CONFLICT,
 }
 
 
@@ -36,6 +44,17 @@ class UnknownParameter(exceptions.APIException):
 
 def problem(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
     """The answer to an exception; None for one that nobody foresaw, which rises."""
+    response = _problem(exc, context)
+    if response is None:
+        return None
+    if _writes(context):
+        response["Cache-Control"] = "no-store"
+    elif "HTTP_AUTHORIZATION" in context["request"].META:
+        response["Cache-Control"] = FOR_ONE
+    return response
+
+
+def _problem(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
     set_rollback()
     if isinstance(exc, Refused):
         return _refused(exc, context)
@@ -44,9 +63,12 @@ def problem(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
     if isinstance(exc, PermissionDenied):
         return document(HTTPStatus.FORBIDDEN, "forbidden", "You may not do this.")
     if isinstance(exc, exceptions.APIException):
-        response = document(HTTPStatus(exc.status_code), _code(exc), _detail(exc))
+        detail = _detail(exc, writes=_writes(context))
+        response = document(HTTPStatus(exc.status_code), _code(exc), detail)
         if isinstance(exc, exceptions.MethodNotAllowed):
             response["Allow"] = ", ".join(context["view"].allowed_methods)
+        if isinstance(exc, exceptions.Throttled):
+            response["Retry-After"] = str(math.ceil(getattr(exc, "wait", None) or 1))
         return response
     return None
 
@@ -68,6 +90,8 @@ def document(status: HTTPStatus, code: str, detail: str, **more: object) -> Http
         content_type=MEDIA_TYPE,
     )
     response["Cache-Control"] = f"public, max-age={ERROR_MAX_AGE}"
+    # Who shows a key may be told otherwise.
+    response["Vary"] = "Authorization"
     response["Access-Control-Allow-Origin"] = "*"
     return response
 
@@ -105,7 +129,13 @@ def _refused(refused: Refused, context: dict[str, Any]) -> HttpResponse:
         return document(
             status, refused.code, refused.sentence, withdrawn_at=canonical.instant(refused.at)
         )
+    if isinstance(refused, usage.EntryRefused | usage.ReferenceTaken):
+        return document(
+            status, refused.code, refused.sentence, item=refused.item, field=refused.field
+        )
     response = document(status, refused.code, refused.sentence)
+    if isinstance(refused, keys.KeyRefused):
+        response["WWW-Authenticate"] = "Bearer"
     if isinstance(refused, delivery.Renamed):
         request, kwargs = context["request"], context["kwargs"]
         response["Location"] = request.get_full_path().replace(
@@ -114,14 +144,25 @@ def _refused(refused: Refused, context: dict[str, Any]) -> HttpResponse:
     return response
 
 
+def _writes(context: dict[str, Any]) -> bool:
+    """Whether the route takes something, and is not for reading."""
+    return getattr(context.get("view"), "writes", False)
+
+
 def _code(exc: exceptions.APIException) -> str:
     codes = exc.get_codes()
     return (codes if isinstance(codes, str) else "invalid").replace("_", "-")
 
 
-def _detail(exc: exceptions.APIException) -> str:
+def _detail(exc: exceptions.APIException, *, writes: bool) -> str:
     if isinstance(exc, exceptions.MethodNotAllowed):
+        if writes:
+            return "Answers are sent to this address; use POST."
         return "This address can only be read; use GET or HEAD."
+    if isinstance(exc, exceptions.UnsupportedMediaType):
+        return "Send JSON, with the header Content-Type: application/json."
+    if isinstance(exc, exceptions.Throttled):
+        return "Too many requests from this address; send again after Retry-After, in seconds."
     if isinstance(exc, exceptions.NotAcceptable):
         return "The answer has no such form; ask for application/json or for any (*/*)."
     return str(exc.detail)

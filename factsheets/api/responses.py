@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import cast
@@ -18,6 +18,8 @@ from factsheets.api.errors import document
 #: ask again (second) or while the server is down (third). Seconds.
 CURRENT = "public, max-age=30, stale-while-revalidate=300, stale-if-error=36000"
 NUMBERED = "public, max-age=86400"
+#: For the holder of a key: no shared cache keeps it, and their own asks each time.
+FOR_ONE = "private, no-cache"
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
@@ -50,6 +52,11 @@ class Stored:
     @property
     def etag(self) -> str:
         return f'"sha256-{self.body_hash}"'
+
+    def for_one_alone(self) -> Stored:
+        """The same bytes for the holder of a key."""
+        vary = ", ".join(name for name in (self.vary, "Authorization") if name)
+        return replace(self, cache_control=FOR_ONE, vary=vary)
 
     def headers(self) -> dict[str, str]:
         """Sent with 200 and 304 alike."""

@@ -109,3 +109,32 @@ class Problem(serializers.Serializer[dict[str, Any]]):
     code = serializers.CharField()
     detail = serializers.CharField()
     withdrawn_at = serializers.DateTimeField(required=False)
+
+
+class EntryProblem(Problem):
+    """An error of a batch: `item` (from 0) and `field` where one answer is at fault."""
+
+    item = serializers.IntegerField(required=False)
+    field = serializers.CharField(required=False)
+
+
+class UsedAnswer(serializers.Serializer[dict[str, Any]]):
+    """One answer, and the sections that it needed."""
+
+    reference = serializers.CharField(max_length=100)
+    answered_at = serializers.DateTimeField()
+    sections = serializers.ListField(child=serializers.SlugField())
+    publication = serializers.IntegerField(min_value=1, required=False, allow_null=True)
+
+
+class Usage(serializers.Serializer[dict[str, Any]]):
+    """A batch of up to 500 answers."""
+
+    answers = UsedAnswer(many=True)
+
+
+class Recorded(serializers.Serializer[dict[str, Any]]):
+    """How many were counted now, and how many had been before."""
+
+    recorded = serializers.IntegerField(min_value=0)
+    repeated = serializers.IntegerField(min_value=0)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from factsheets.api import views
+from factsheets.api import usage, views
 
 app_name = "api"
 
@@ -23,4 +23,5 @@ urlpatterns = [
         views.EvidenceView.as_view(),
         name="evidence",
     ),
+    path("sheets/<slug:slug>/usage/", usage.UsageView.as_view(), name="usage"),
 ]

@@ -17,10 +17,12 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from factsheets import canonical, delivery, moments
+from factsheets import canonical, delivery, keys, moments
 from factsheets.api import serializers
 from factsheets.api.errors import MEDIA_TYPE, UnknownParameter
+from factsheets.api.keyed import token_of
 from factsheets.api.responses import CURRENT, JSON, NUMBERED, TEXT, Stored, respond
+from factsheets.models import ApiKey, Sheet
 
 _PROBLEMS = {
     (status, MEDIA_TYPE): OpenApiResponse(serializers.Problem, description)
@@ -33,9 +35,25 @@ _PROBLEMS = {
 
 
 class DeliveryView(APIView):
-    """Public, read-only, without cookies; no query parameter is known."""
+    """Read-only, without cookies; no query parameter is known.
+
+    A key is looked at for a sheet that asks for one, and for no other.
+    """
 
     http_method_names = ["get", "head", "options"]
+
+    #: Whether the answer is for the holder of a key alone.
+    was_admitted = False
+
+    def admits(self, sheet: Sheet) -> bool:
+        """Whether the key that was sent reads this sheet."""
+        self.was_admitted = keys.opens(
+            token_of(self.request._request),
+            scope=ApiKey.Scope.READ,
+            sheet=sheet,
+            today=timezone.localdate(),
+        )
+        return self.was_admitted
 
     @property
     def default_response_headers(self) -> dict[str, str]:
@@ -62,6 +80,8 @@ class DeliveryView(APIView):
         )
 
     def serve(self, request: Request, stored: Stored) -> HttpResponseBase:
+        if self.was_admitted:
+            stored = stored.for_one_alone()
         return respond(request._request, stored, stored.headers())
 
 
@@ -90,7 +110,10 @@ class CurrentView(DeliveryView):
     def get(self, request: Request, slug: str) -> HttpResponseBase:
         """What bots get of a sheet now."""
         until = time.monotonic() + COPY_SECONDS
-        stored = _body(delivery.live(slug), CURRENT)
+        stored = _body(delivery.live(slug, self.admits), CURRENT)
+        if self.was_admitted:
+            # Never kept: the copy is handed out without a look at who asks.
+            return self.serve(request, stored)
         headers = stored.headers()
         # Only live sheets are kept, so strangers cannot fill the memory with names.
         _copies[slug] = (until, stored, headers)
@@ -139,7 +162,7 @@ class PromptView(DeliveryView):
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
         """The live prompt: as text, or as system blocks for the model API (`Accept`)."""
-        live = delivery.live(slug)
+        live = delivery.live(slug, self.admits)
         if request.accepted_renderer.media_type == JSON:
             body, body_hash, content_type = live.prompt, live.prompt_hash, JSON
         else:
@@ -166,7 +189,7 @@ class PublicationsView(DeliveryView):
     )
     def get(self, request: Request, slug: str) -> HttpResponseBase:
         """A sheet's publications, newest first. Withdrawn ones are not listed."""
-        rows = _plain(delivery.publications(slug))
+        rows = _plain(delivery.publications(slug, self.admits))
         return self.serve(request, _listed({"slug": slug, "publications": rows}))
 
 
@@ -174,7 +197,7 @@ class PublicationView(DeliveryView):
     @extend_schema(operation_id="getPublication", responses={200: serializers.Body, **_PROBLEMS})
     def get(self, request: Request, slug: str, number: int) -> HttpResponseBase:
         """One publication, byte for byte as it was served."""
-        return self.serve(request, _body(delivery.numbered(slug, number), NUMBERED))
+        return self.serve(request, _body(delivery.numbered(slug, number, self.admits), NUMBERED))
 
 
 #: What is older has settled: a publication bears the moment at which it was asked for, and can
@@ -200,7 +223,7 @@ class AsOfView(DeliveryView):
         """What bots got at a moment; `X-As-Of` says which instant that is."""
         now = timezone.now()
         instant = moments.read(moment, zone=timezone.get_default_timezone(), now=now)
-        delivered = delivery.as_of(slug, instant)
+        delivered = delivery.as_of(slug, instant, self.admits)
         # What has settled stays; what was asked up to now may be another in a moment.
         cache_control = NUMBERED if instant < now - SETTLED else CURRENT
         stored = replace(_body(delivered, cache_control), as_of=canonical.instant(instant))
@@ -211,7 +234,7 @@ class EvidenceView(DeliveryView):
     @extend_schema(operation_id="getEvidence", responses={200: serializers.Evidence, **_PROBLEMS})
     def get(self, request: Request, slug: str, number: int) -> HttpResponseBase:
         """The summary of the run that opened a publication's gate."""
-        data = delivery.evidence(slug, number)
+        data = delivery.evidence(slug, number, self.admits)
         return self.serve(
             request,
             Stored(

@@ -1,6 +1,7 @@
-"""The editorial record (tracked), what was served (append-only), and nothing of the probes."""
+"""The editorial record (tracked), what was served (append-only), what use it was, and nothing of the probes."""
 
 from factsheets.models.checking import Check, CheckItem
+from factsheets.models.keys import ApiKey
 from factsheets.models.members import Member
 from factsheets.models.operations import Heartbeat
 from factsheets.models.publications import Outbox, Publication, PublicationEvent
@@ -10,8 +11,10 @@ from factsheets.models.scheduling import Schedule
 from factsheets.models.sheets import GatePolicy, Section, Sheet, SheetState, SlugAlias
 from factsheets.models.sources import Citation, Source
 from factsheets.models.tracking import ChangeSet, TrackedModel
+from factsheets.models.use import UseLog, UseRecord
 
 __all__ = [
+    "ApiKey",
     "BotProfile",
     "ChangeSet",
     "Check",
@@ -35,4 +38,6 @@ __all__ = [
     "SlugAlias",
     "Source",
     "TrackedModel",
+    "UseLog",
+    "UseRecord",
 ]

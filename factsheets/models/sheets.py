@@ -36,7 +36,7 @@ class Sheet(TrackedModel):
 
     class Visibility(models.TextChoices):
         PUBLIC = "public", "public"
-        KEY = "key", "with a key only (nobody, until keys can be made)"
+        KEY = "key", "with a key only"
 
     class Delivery(models.TextChoices):
         INLINE = "inline", "whole sheet in the prompt"

@@ -34,10 +34,11 @@ from django.utils import timezone
 from config.celery import app as celery
 from evals import runs, verification
 from evals.models import Attempt, Probe, Question, QuestionSet, Run, Spend, Turn, Verdict
-from factsheets import editing, publishing, scheduling
+from factsheets import editing, keys, publishing, scheduling
 from factsheets.api import views
 from factsheets.errors import Refused
 from factsheets.models import (
+    ApiKey,
     ChangeSet,
     Check,
     CheckItem,
@@ -55,6 +56,8 @@ from factsheets.models import (
     SheetState,
     SlugAlias,
     TrackedModel,
+    UseLog,
+    UseRecord,
 )
 from factsheets.models.guarding import PastTheGate
 from factsheets.models.publications import released
@@ -245,7 +248,12 @@ def test_the_gate_of_the_house_is_closed_to_the_draft_and_to_a_rollback(house: H
 READ = {Check, ChangeSet, Publication, PublicationEvent, Schedule, Outbox, Run, Attempt}
 EDITED = set(TRACKED)
 #: What is in no list of the admin at all.
-UNLISTED = {SheetState, SlugAlias, CheckItem, Heartbeat, Turn, Verdict, Spend, *HISTORIES}
+UNLISTED = {
+    *(SheetState, SlugAlias, CheckItem, Heartbeat, Turn, Verdict, Spend),
+    # These have pages of their own, below a sheet.
+    *(ApiKey, UseLog, UseRecord),
+    *HISTORIES,
+}
 
 #: Fields that nobody is asked for, and texts that a draft may have.
 FORGED: dict[str, object] = {
@@ -474,6 +482,11 @@ PAGES = {
     "admin:factsheets_sheet_open_workbench": OTHERS,
     "admin:sheet_timeline": OTHERS,
     "admin:sheet_as_bot": OTHERS,
+    "admin:sheet_use": OTHERS,
+    "admin:sheet_correct_use": OTHERS,
+    "admin:sheet_drop_texts": OTHERS,
+    "admin:sheet_keys": OTHERS,
+    "admin:sheet_revoke_key": OTHERS,
     "admin:sheet_compare": OTHERS,
     "admin:sheet_restore": OTHERS,
     "admin:stale_report": OTHERS,
@@ -505,6 +518,8 @@ API = {
     "api:as-of",
     "api:evidence",
 }
+#: The one route that takes something.
+USAGE = "api:usage"
 
 
 @dataclass(frozen=True)
@@ -570,7 +585,7 @@ APART = {"admin:sheet_withdraw", "admin:logout"}
 def test_every_page_and_route_of_ours_has_its_door() -> None:
     ours = {address.name for address in ADDRESSES if address.is_ours}
 
-    assert ours == {*PAGES, *API}
+    assert ours == {*PAGES, *API, USAGE}
     assert set(PAGES.values()) <= DOORS
 
 
@@ -649,6 +664,34 @@ def test_no_route_of_the_api_writes(house: House, client: Client, name: str, met
 
     assert said.status_code == 405
     assert given() == house.given
+
+
+@door("API: the usage of a sheet")
+@pytest.mark.parametrize("shown", ["no key", "a key to usage", "a key to all"])
+def test_what_answers_needed_reaches_nothing_that_bots_get(house: House, shown: str) -> None:
+    scopes = {"a key to usage": ["usage"], "a key to all": ApiKey.Scope.values}.get(shown, ["read"])
+    issued = keys.issue(
+        sheet=house.castle,
+        name="the bot",
+        scopes=scopes,
+        expires_on=None,
+        by=factories.person(),
+        now=timezone.now(),
+        today=timezone.localdate(),
+    )
+    token = {"no key": ""}.get(shown, issued.token)
+    forged = {"reference": "a", "answered_at": "2026-01-01T00:00:00Z", "sections": ["hours"]}
+
+    said = Client().post(
+        reverse(USAGE, args=["castle"]),
+        json.dumps({"answers": [{**forged, "publication": 1}]}),
+        content_type="application/json",
+        headers={"authorization": f"Bearer {token}"},
+    )
+
+    assert said.status_code == {"no key": 401}.get(shown, 200)
+    assert given() == house.given
+    assert "rules-not-probed" in blocks(house.castle)
 
 
 # ---- commands ----
@@ -1137,7 +1180,12 @@ REFUSED: dict[type[Model], type[Refused]] = {
     ),
 }
 #: Rows that neither bots nor the gate read; a schedule asks the gate at its time.
-HARMLESS = {ChangeSet, Heartbeat, Outbox, Schedule, SlugAlias, Spend, *HISTORIES}
+HARMLESS = {
+    *(ChangeSet, Heartbeat, Outbox, Schedule, SlugAlias, Spend),
+    # A key reads what is live, and makes none of it.
+    *(ApiKey, UseLog, UseRecord),
+    *HISTORIES,
+}
 
 
 def load(tmp_path: Path, *rows: Model) -> None:

@@ -47,21 +47,31 @@ def test_every_route_is_described(described: dict[str, Any]) -> None:
     assert found == routes
 
 
-def test_every_route_can_only_be_read(described: dict[str, Any]) -> None:
+#: The one route that takes something.
+USAGE = "/api/v1/sheets/{slug}/usage/"
+
+
+def test_every_route_can_only_be_read_but_that_of_the_usage(described: dict[str, Any]) -> None:
     methods = {path: set(operations) for path, operations in described["paths"].items()}
 
+    assert methods.pop(USAGE) == {"post"}
     assert all(found == {"get"} for found in methods.values()), methods
 
 
-def test_nothing_asks_for_a_log_in(described: dict[str, Any]) -> None:
-    asked = [
-        operation["security"]
-        for methods in described["paths"].values()
+def test_nothing_asks_for_a_log_in_and_only_what_is_sent_for_a_key(
+    described: dict[str, Any],
+) -> None:
+    asked = {
+        path: operation["security"]
+        for path, methods in described["paths"].items()
         for operation in methods.values()
-    ]
+    }
 
-    assert asked == [[{}]] * len(asked)
-    assert "securitySchemes" not in described.get("components", {})
+    assert asked.pop(USAGE) == [{"key": []}]
+    assert set(map(str, asked.values())) == {"[{}]"}
+    assert described["components"]["securitySchemes"] == {
+        "key": {"type": "http", "scheme": "bearer"}
+    }
 
 
 def test_no_parameter_is_described_that_the_api_refuses(described: dict[str, Any]) -> None:
@@ -96,8 +106,10 @@ def test_every_sheet_route_describes_what_unknown_withdrawn_and_odd_requests_get
     for path, status, _ in responses(described):
         statuses.setdefault(path, set()).add(status)
 
+    usage = statuses.pop(USAGE)
     of_sheets = {path: found for path, found in statuses.items() if "{slug}" in path}
 
+    assert usage == {"200", "400", "401", "403", "404", "409", "413", "415", "422", "429"}
     assert of_sheets
     assert all({"200", "400", "404", "410"} <= found for found in of_sheets.values()), of_sheets
 
