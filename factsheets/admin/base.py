@@ -270,8 +270,9 @@ class ReadOnlyHistory(SimpleHistoryAdmin):  # type: ignore[misc]
         if request.method not in {"GET", "HEAD"}:
             raise PermissionDenied("History pages are read-only.")
         try:
+            # The row's own, from which the theme makes links: a history entry has no pages.
             response: HttpResponse = super().history_form_view(
-                request, object_id, version_id, extra_context
+                request, object_id, version_id, {**(extra_context or {}), "opts": self.opts}
             )
         except (ValueError, ValidationError) as error:
             raise Http404("No such moment.") from error

@@ -606,6 +606,18 @@ def test_a_moment_of_the_history_can_be_read(castle: Sheet, role: str) -> None:
     assert set(found.values()) == {200}, found
 
 
+def test_the_button_history_of_a_moment_leads_to_the_history_of_its_row(castle: Sheet) -> None:
+    client = enter(roles.VIEWER)
+
+    # The trail above the page is one link there, the button is the other.
+    links = {
+        name: client.get(path).content.decode().count(f'href="{path.rsplit("/", 2)[0]}/"')
+        for name, path in history_pages().items()
+    }
+
+    assert set(links.values()) == {2}, links
+
+
 @pytest.mark.parametrize("role", [roles.VIEWER, roles.EDITOR, SUPERUSER])
 def test_nothing_is_written_through_the_history(castle: Sheet, role: str) -> None:
     client = enter(role)
