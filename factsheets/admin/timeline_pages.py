@@ -85,6 +85,7 @@ def compare(request: HttpRequest, sheet_id: int) -> HttpResponse:
         error=error,
         compared=compared,
         same=[s for s in compared.sections if s.is_same] if compared else [],
+        back_to=one if _is_past(one, other) and _may_restore_sections(request, sheet) else "",
         choices=["draft", *(f"publication {n}" for n in numbers)],
         zone=timezone.get_default_timezone_name(),
     )
@@ -139,10 +140,19 @@ PAGES: Mapping[str, Callable[..., HttpResponse]] = {
 }
 
 
+def _is_past(one: str, other: str) -> bool:
+    """Whether the draft is compared with a moment of its own history."""
+    return other == "draft" and one != "draft" and not _PUBLICATION.fullmatch(one)
+
+
 def _may_restore(request: HttpRequest, sheet: Sheet, section: Section | None) -> bool:
-    wanted = ["factsheets.change_section", "factsheets.change_citation"]
-    if section is None:
-        wanted.append("factsheets.describe_sheet")
+    return _may_restore_sections(request, sheet) and (
+        section is not None or request.user.has_perm("factsheets.describe_sheet", sheet)
+    )
+
+
+def _may_restore_sections(request: HttpRequest, sheet: Sheet) -> bool:
+    wanted = ("factsheets.change_section", "factsheets.change_citation")
     return all(request.user.has_perm(name, sheet) for name in wanted)
 
 

@@ -287,6 +287,41 @@ def test_one_section_is_brought_back(live: Sheet) -> None:
     assert Section.objects.get(pk=other.pk).removed_at is None
 
 
+def ways_back(page: Page) -> list[str]:
+    return [tag["href"] for _, tag in page.tags if "section=" in tag.get("href", "")]
+
+
+def test_each_section_that_differs_from_a_past_moment_has_its_own_way_back(live: Sheet) -> None:
+    edit(live.sections.get(), 1, body="Closed.")
+    factories.save(Section(sheet=live, key="new", heading="New", body="x"), now=NOON + DAY)
+    client = enter(roles.EDITOR)
+
+    (way,) = ways_back(read(client, "compare", live, **{"from": "2026-06-01", "to": "draft"}))
+
+    assert way == f"{address('restore', live)}?at=2026-06-01&section=hours"
+    assert "becomes what it was then" in said(Page(client.get(way)))
+
+
+@pytest.mark.parametrize(
+    ("role", "one", "other"),
+    [
+        (roles.VIEWER, "2026-06-01", "draft"),
+        (roles.EDITOR, "publication 1", "draft"),
+        (roles.EDITOR, "2026-06-01", "2026-06-02"),
+        (roles.EDITOR, "draft", "draft"),
+        (roles.EDITOR, "no moment", "draft"),
+    ],
+)
+def test_there_is_no_way_back_elsewhere_or_for_who_may_not(
+    live: Sheet, role: str, one: str, other: str
+) -> None:
+    edit(live.sections.get(), 1, body="Closed.")
+
+    page = read(enter(role), "compare", live, **{"from": one, "to": other})
+
+    assert ways_back(page) == []
+
+
 def test_the_page_shows_beforehand_what_will_change(live: Sheet) -> None:
     edit(live.sections.get(), 1, body="Closed.")
 
