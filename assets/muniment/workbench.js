@@ -10,6 +10,8 @@
   // What asked in vain, and asks again after a log-in: forms (with the button that sent them),
   // buttons, panels.
   const waiting = new Map();
+  // The card whose button sends all cards anew, and which button it was.
+  let acted = null;
 
   const say = (text) => { status.textContent = text; };
   const forms = () => [...bench.querySelectorAll("form[data-draft]")];
@@ -125,8 +127,19 @@
       if (first.matches("p")) first.setAttribute("tabindex", "-1");
       first.focus();
     }
+    if (acted && document.activeElement === document.body) {
+      // Who moves a card stays with it, on the same button while it may be pressed again.
+      const mine = document.getElementById(acted.card);
+      const place = mine && (mine.querySelector(`[name=act][value=${acted.act}]:not(:disabled)`) || mine);
+      if (place) place.focus();
+      acted = null;
+    }
   });
   document.body.addEventListener("htmx:beforeRequest", (event) => {
+    const { elt, triggeringEvent } = event.detail.requestConfig;
+    const pressed = triggeringEvent && triggeringEvent.submitter;
+    const of = elt.closest(".m-card");
+    if (of && pressed && pressed.name === "act") acted = { card: of.id, act: pressed.value };
     const form = event.target.closest("form[data-draft]");
     if (form && event.detail.requestConfig.verb === "post") { keep(form); say("Saving …"); }
   });
