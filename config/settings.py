@@ -401,6 +401,10 @@ CELERY_BEAT_SCHEDULE = {
         "task": "evals.tasks.renew_evidence",
         "schedule": 3600.0,
     },
+    "sizes: count again each quarter": {
+        "task": "factsheets.tasks.count_again",
+        "schedule": 86_400.0,
+    },
     "failed log-ins: forget": {
         "task": "factsheets.tasks.forget_failed_log_ins",
         "schedule": 3600.0,

@@ -158,11 +158,9 @@ def _copy[M: TrackedModel](row: M, **changed: object) -> M:
 def _copy_policy(original: Sheet, sheet: Sheet) -> None:
     policy = GatePolicy.objects.present().filter(sheet=original).first()
     if policy is not None:
-        exchange.put(
-            sheet.gate_policy,
-            evidence_max_age_days=policy.evidence_max_age_days,
-            blocking_warnings=policy.blocking_warnings,
-        )
+        own = {"id", "sheet", "removed_at"}
+        names = (field.name for field in policy._meta.concrete_fields)
+        exchange.put(sheet.gate_policy, **{n: getattr(policy, n) for n in names if n not in own})
 
 
 def _copy_sections(original: Sheet, sheet: Sheet) -> None:

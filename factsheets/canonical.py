@@ -132,6 +132,11 @@ def _prompt_form() -> str:
 
 
 @cache
+def _turn_form() -> str:
+    return prompt.turn_digest()
+
+
+@cache
 def _retrieval_form(provider: str) -> str:
     """The offline bot's choice of sentences rests on the retriever and more."""
     return offline.form_digest() if provider == "offline" else retrieval.form_digest()
@@ -154,6 +159,8 @@ def bot_hash(bot: BotSnapshot, delivery: str) -> str:
                 "delivery": delivery,
                 "retrieval": _retrieval_form(bot.provider),
                 "prompt": _prompt_form(),
+                # In split delivery alone: elsewhere it makes no reply.
+                **({"turn": _turn_form()} if delivery == "split" else {}),
             }
         )
     )

@@ -70,6 +70,12 @@ CODES: Mapping[str, Explanation] = {
     "too-large": Explanation(
         "Shorten rules or text, or choose a bot with a larger window.", SERVED
     ),
+    "sizing-advises-split": Explanation(
+        "Look at the split and choose it, or count again once the sheet or its use has changed."
+    ),
+    "rules-too-long": Explanation(
+        "Shorten the rules; move what they know about the subject to sections.", RULES
+    ),
     "disputed": Explanation("Correct the text and check it again."),
     "unsourced": Explanation(
         "Cite a source that supports the section.", frozenset({"citation", "section"})

@@ -18,7 +18,9 @@ Level = Literal["block", "warn"]
 
 #: Where a finding is mended; pages turn it into a link. "probes" is where they are run,
 #: "probe-list" where they are written.
-Place = Literal["probes", "probe-list", "suites", "rules", "sections", "checks", "sheet", "bot", ""]
+Place = Literal[
+    "probes", "probe-list", "suites", "rules", "sections", "checks", "sheet", "sizes", "bot", ""
+]
 
 #: Warnings that a sheet's policy may turn into blocks.
 WARNINGS = frozenset(
@@ -26,6 +28,8 @@ WARNINGS = frozenset(
         "content-not-probed",
         "no-control",
         "passed-after-failures",
+        "rules-too-long",
+        "sizing-advises-split",
         "unsourced",
         "never-checked",
         "edited-since-check",
@@ -122,6 +126,15 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True)
+class Advised:
+    """What the newest size report advises, in its sentence, and when it was made."""
+
+    advice: sizing.Advice
+    sentence: str
+    on: date
+
+
+@dataclass(frozen=True, slots=True)
 class GateReport:
     """All findings, blocks first."""
 
@@ -151,11 +164,13 @@ def evaluate(
     is_rollback: bool = False,
     is_archived: bool = False,
     own_changes: Sequence[str] = (),
+    advised: Advised | None = None,
 ) -> GateReport:
     """Every reason why the candidate may not be published today, and every warning.
 
     `standings`: how each of its sections stands with its checks, by the section's key.
     `own_changes`: what the person who would publish has changed, in words.
+    `advised`: what the newest look at the sheet's sizes said.
     A rollback publishes a text that was let out before: its warnings about
     sources and checks are history, so they are not raised again.
     """
@@ -170,6 +185,7 @@ def evaluate(
         *_sections(candidate, standings, is_rollback=is_rollback),
         *_live(candidate, live),
         *_four_eyes(policy, own_changes),
+        *([] if is_rollback else _sizes(candidate, advised)),
     ]
     strict = [replace(f, level="block") if f.code in policy.blocking_warnings else f for f in found]
     return GateReport(tuple(sorted(strict, key=lambda f: f.level)))
@@ -272,6 +288,32 @@ def _sections(
                         section.key,
                         _overdue_since(standings[section.key]) if code == "overdue" else None,
                     )
+
+
+def _sizes(candidate: Candidate, advised: Advised | None) -> Iterable[Finding]:
+    if (
+        advised is not None
+        and advised.advice == "split"
+        and candidate.snapshot.delivery == "inline"
+    ):
+        yield Finding(
+            "sizing-advises-split",
+            "warn",
+            f"{advised.sentence[:1].upper()}{advised.sentence[1:]} Counted on "
+            f"{advised.on.day} {advised.on:%B %Y}; look at the split, or count again.",
+            "sizes",
+            since=advised.on,
+        )
+    tokens = sizing.estimated_tokens(candidate.rules_text)
+    if tokens > sizing.LONG_RULES_TOKENS:
+        told = [remark.sentence for remark in sizing.rule_remarks(candidate.snapshot.rules)]
+        yield Finding(
+            "rules-too-long",
+            "warn",
+            f"The rules take about {tokens:,} tokens of every prompt, also of a split one; "
+            + (f"shorten them: {' '.join(told[:3])}" if told else "shorten them."),
+            "rules",
+        )
 
 
 def _overdue_since(standing: staleness.Standing) -> date | None:

@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.core.mail import EmailMessage, get_connection
 from django.urls import reverse
 
-from factsheets import scheduling
+from factsheets import scheduling, sizes
 from factsheets.models import Outbox, Sheet
 
 log = logging.getLogger(__name__)
@@ -50,10 +50,20 @@ def _of_schedule(outcome: str) -> Wording:
     return wording
 
 
+def _of_sizes(row: Outbox) -> Notice:
+    return Notice(
+        f"{row.sheet.title}: counted again",
+        f"The quarter has passed, and “{row.sheet.title}” was counted again. "
+        f"{row.payload['sentence']}",
+        ("factsheets.change_gatepolicy",),
+    )
+
+
 #: What is mailed, by topic. The probes' app adds its own (`add`).
 _wordings: dict[str, Wording] = {
     scheduling.SUSPENDED: _of_schedule("suspended"),
     scheduling.MISSED: _of_schedule("missed"),
+    sizes.COUNTED: _of_sizes,
 }
 
 

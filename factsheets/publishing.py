@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -221,8 +222,18 @@ def _look(
         is_rollback=back_to is not None,
         is_archived=sheet.archived_at is not None,
         own_changes=_changed_by(by, sheet, back_to) if by is not None and policy.four_eyes else (),
+        advised=_advised(sheet) if back_to is None else None,
     )
     return Look(candidate, report, found, live.number if live else None)
+
+
+def _advised(sheet: Sheet) -> gate.Advised | None:
+    """What the newest look at the sheet's sizes advised."""
+    report = sheet.size_reports.order_by("-at", "-id").first()
+    if report is None:
+        return None
+    advice: Any = report.advice
+    return gate.Advised(advice, report.sentence, timezone.localdate(report.at))
 
 
 def _changed_by(by: User, sheet: Sheet, back_to: Publication | None) -> tuple[str, ...]:

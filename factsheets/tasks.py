@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from factsheets import log_ins, notices, scheduling
+from factsheets import log_ins, notices, scheduling, sizes
 
 
 @shared_task
@@ -23,6 +23,18 @@ def publish_due(**_later: object) -> None:
 @shared_task
 def publish_scheduled(*, schedule_id: int, **_later: object) -> None:
     scheduling.fire(schedule_id, now=timezone.now())
+
+
+@shared_task
+def count_again(**_later: object) -> None:
+    """The sheets that were not counted for a quarter, each in a task of its own."""
+    for sheet_id in sizes.due(now=timezone.now()):
+        count_sheet_again.delay(sheet_id=sheet_id)
+
+
+@shared_task
+def count_sheet_again(*, sheet_id: int, **_later: object) -> None:
+    sizes.recount(sheet_id, now=timezone.now())
 
 
 @shared_task

@@ -65,6 +65,7 @@ FACTSHEETS: tuple[Trigger, ...] = (
     *append_only("factsheets_checkitem", "Check items"),
     *append_only("factsheets_changeset", "Change sets"),
     *append_only("factsheets_slugalias", "Reserved names"),
+    *append_only("factsheets_sizereport", "Size reports"),
     *(
         Trigger(
             "factsheets_sheetstate",

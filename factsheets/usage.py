@@ -123,6 +123,12 @@ def records(sheet: Sheet, *, since: date, until: date) -> QuerySet[UseRecord]:
     ).order_by("-answered_at", "-id")
 
 
+def questions(sheet: Sheet, *, since: date, until: date, most: int) -> list[str]:
+    """Questions of a period whose texts were kept, the newest first, each once."""
+    kept = records(sheet, since=since, until=until).exclude(question="")
+    return list(dict.fromkeys(kept.values_list("question", flat=True)[:most]))
+
+
 def record(
     sheet: Sheet, entries: Sequence[Entry], now: datetime, *, key: ApiKey | None = None
 ) -> Recorded:

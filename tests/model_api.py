@@ -221,7 +221,9 @@ class _Handler(BaseHTTPRequestHandler):
             body = None
         api.calls.append(Call(self.path, headers, body))
         number = len(api.calls)
-        if self.path.split("?")[0] != "/v1/messages":
+        path = self.path.split("?")[0]
+        counts = path == "/v1/messages/count_tokens"
+        if path != "/v1/messages" and not counts:
             self._fail(404, "not_found_error", "Not found", number)
         elif not authorised:
             self._fail(401, "authentication_error", "invalid bearer token", number)
@@ -229,12 +231,14 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(
                 400, "invalid_request_error", "anthropic-version: header is required", number
             )
-        elif said := fault(body):
+        elif said := fault(
+            {"max_tokens": 1, **body} if counts and isinstance(body, dict) else body
+        ):
             self._fail(400, "invalid_request_error", said, number)
         else:
-            self._follow(api.next_step(), body, number)
+            self._follow(api.next_step(), body, number, counts=counts)
 
-    def _follow(self, step: Step, body: Body, number: int) -> None:
+    def _follow(self, step: Step, body: Body, number: int, *, counts: bool) -> None:
         api = self.server.api
         if step.delay:
             api.closing.wait(step.delay)
@@ -244,6 +248,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(step.status, step.raw, number, step.headers, step.content_type)
         elif step.status != 200:
             self._fail(step.status, step.type, step.message, number, step)
+        elif counts:
+            size = tokens(body.get("system", "")) + tokens(body["messages"])
+            self._send(200, json.dumps({"input_tokens": size}).encode(), number, step.headers)
         else:
             text = api.responder(body) if step.text is None else step.text
             answer = message(body, step, text, number)

@@ -34,6 +34,7 @@ _PLACES: Mapping[gate.Place, Callable[[Sheet], str]] = {
     ),
     "checks": lambda sheet: f"{reverse('admin:stale_report')}?sheet={sheet.slug}",
     "sheet": lambda sheet: reverse("admin:factsheets_sheet_change", args=[sheet.pk]),
+    "sizes": lambda sheet: reverse("admin:sheet_size", args=[sheet.pk]),
     "bot": lambda sheet: reverse("admin:factsheets_botprofile_change", args=[sheet.bot_id]),
     # Pages of the probes' app, by the names of their addresses.
     "suites": lambda sheet: (

@@ -116,6 +116,8 @@ class BotProfileAdmin(TrackedAdmin):
         "reserve_question",
         "reserve_retrieval",
         "reserve_output",
+        "passes",
+        "input_price",
         "why",
     ]
 

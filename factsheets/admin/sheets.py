@@ -26,6 +26,7 @@ from factsheets.admin import (
     publishing_pages,
     report_pages,
     search_pages,
+    size_pages,
     timeline_pages,
     use_pages,
     workbench_pages,
@@ -50,6 +51,7 @@ _FIELD_PERMISSIONS = {
     "visibility": "factsheets.change_visibility",
     "bot": "factsheets.assign_bot",
     "probe_scope": "factsheets.assign_bot",
+    "delivery": "factsheets.assign_bot",
 }
 
 
@@ -93,7 +95,7 @@ class SheetAdmin(TrackedAdmin):
             for field, permission in _FIELD_PERMISSIONS.items()
             if obj is not None and not request.user.has_perm(permission, obj)
         ]
-        return [*closed, "delivery"]
+        return closed
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
@@ -114,6 +116,7 @@ class SheetAdmin(TrackedAdmin):
                 **bot_pages.PAGES,
                 **use_pages.PAGES,
                 **key_pages.PAGES,
+                **size_pages.PAGES,
             }.items()
         ]
         bench = [
@@ -242,6 +245,10 @@ class GatePolicyAdmin(TrackedAdmin):
         "evidence_max_age_days",
         "renew_days_before",
         "blocking_warnings",
+        "inline_below_percent",
+        "split_from_percent",
+        "least_used_percent",
+        "readers_differ",
         "why",
     ]
     actions: Any = None

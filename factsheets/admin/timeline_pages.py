@@ -174,7 +174,7 @@ def _restored(
     if changed.changes:
         messages.success(
             request,
-            f"Brought back, in one new change of {len(changed.changes)} rows. What is live stays.",
+            f"Brought back, in one new change ({len(changed.changes)} changed). What is live stays.",
         )
     else:
         messages.info(request, "It stands so already; nothing was changed.")

@@ -138,3 +138,45 @@ class Recorded(serializers.Serializer[dict[str, Any]]):
 
     recorded = serializers.IntegerField(min_value=0)
     repeated = serializers.IntegerField(min_value=0)
+
+
+class Question(serializers.Serializer[dict[str, Any]]):
+    """A question to look up. `before`: what the visitor asked just before it."""
+
+    question = serializers.CharField(max_length=1_000)
+    before = serializers.CharField(max_length=1_000, required=False)
+    publication = serializers.IntegerField(min_value=1, required=False)
+
+
+class FoundSource(serializers.Serializer[dict[str, Any]]):
+    """One chunk, with what each term adds to its score."""
+
+    number = serializers.IntegerField(min_value=1)
+    section = serializers.SlugField()
+    part = serializers.IntegerField(min_value=1)
+    heading = serializers.CharField()
+    text = serializers.CharField()
+    score = serializers.FloatField()
+    terms = serializers.DictField(child=serializers.FloatField())
+
+
+class QuestionWord(serializers.Serializer[dict[str, Any]]):
+    """A content word of the question as a stem, and whether the best chunk has it."""
+
+    stem = serializers.CharField()
+    rarity = serializers.FloatField()
+    found = serializers.BooleanField()
+
+
+class Retrieved(serializers.Serializer[dict[str, Any]]):
+    """What a split sheet sends for a question. Send `turn` to the model as the visitor's turn."""
+
+    slug = serializers.SlugField()
+    publication = serializers.IntegerField(min_value=1)
+    content_hash = serializers.CharField(min_length=64, max_length=64)
+    rules_hash = serializers.CharField(min_length=64, max_length=64)
+    grounded = serializers.BooleanField()
+    coverage = serializers.FloatField()
+    sources = FoundSource(many=True)
+    words = QuestionWord(many=True)
+    turn = serializers.CharField()

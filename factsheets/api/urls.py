@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from factsheets.api import usage, views
+from factsheets.api import retrieve, usage, views
 
 app_name = "api"
 
@@ -23,5 +23,6 @@ urlpatterns = [
         views.EvidenceView.as_view(),
         name="evidence",
     ),
+    path("sheets/<slug:slug>/retrieve/", retrieve.RetrieveView.as_view(), name="retrieve"),
     path("sheets/<slug:slug>/usage/", usage.UsageView.as_view(), name="usage"),
 ]

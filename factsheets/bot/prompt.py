@@ -1,5 +1,8 @@
 """The pinned form of the prompt: the rules, then the sheet, as two system blocks.
 
+In split delivery the second block lists the titles alone, and what was found
+for a question stands before it in the visitor's turn, as numbered sources.
+
 The same builder serves probes, the ask page and the API, so what the probes
 tested is what a bot runs. Keys and questions of sections never reach the model.
 """
@@ -8,8 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from factsheets.bot.chunking import Chunk
 from factsheets.snapshot import BotSection, BotSheet
 
 FORMAT = "prompt/1"
@@ -35,6 +40,15 @@ def build(rules_text: str, sheet: BotSheet, *, delivery: str = "inline") -> Prom
             [f"# {sheet.title}", *(f"## {s.heading}\n\n{s.text}" for s in sheet.sections)]
         )
     return Prompt(rules=rules_text, sheet=block)
+
+
+def user_turn(question: str, found: Sequence[Chunk]) -> str:
+    """What the model reads for a question in split delivery: the sources found, then the question."""
+    sources = [
+        f"[{number}] {chunk.heading}\n\n{chunk.text}" for number, chunk in enumerate(found, 1)
+    ]
+    said = "From the sheet:" if sources else "Nothing in the sheet was found for this question."
+    return "\n\n".join([said, *sources, f"Question: {question}"])
 
 
 def as_text(prompt: Prompt) -> str:
@@ -68,3 +82,10 @@ def form_digest() -> str:
     )
     made = [as_system(build("A rule.", sample, delivery=d)) for d in ("inline", "split")]
     return hashlib.sha256(json.dumps([FORMAT, made], sort_keys=True).encode()).hexdigest()
+
+
+def turn_digest() -> str:
+    """The same for the visitor's turn in split delivery."""
+    chunk = Chunk("first", 0, "First heading", "A question?", "Title", "One.\n\nTwo.")
+    made = [user_turn("What?", found) for found in ((), (chunk,), (chunk, chunk))]
+    return hashlib.sha256(json.dumps(made).encode()).hexdigest()

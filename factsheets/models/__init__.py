@@ -9,6 +9,7 @@ from factsheets.models.reviewing import ReviewInterval, ReviewPlan
 from factsheets.models.rules import BotProfile, Rule, RuleSet, SheetRuleSet
 from factsheets.models.scheduling import Schedule
 from factsheets.models.sheets import GatePolicy, Section, Sheet, SheetState, SlugAlias
+from factsheets.models.sizing import SizeReport, TokenCount
 from factsheets.models.sources import Citation, Source
 from factsheets.models.tracking import ChangeSet, TrackedModel
 from factsheets.models.use import UseLog, UseRecord
@@ -35,8 +36,10 @@ __all__ = [
     "Sheet",
     "SheetRuleSet",
     "SheetState",
+    "SizeReport",
     "SlugAlias",
     "Source",
+    "TokenCount",
     "TrackedModel",
     "UseLog",
     "UseRecord",

@@ -47,6 +47,20 @@ class BotProfile(TrackedModel):
     reserve_question = models.PositiveIntegerField(default=1_000)
     reserve_retrieval = models.PositiveIntegerField(default=0)
     reserve_output = models.PositiveIntegerField(default=1_024)
+    input_price = models.DecimalField(
+        "price of input",
+        max_digits=9,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        help_text="Of a million input tokens, in the currency of your bill. For the sizing page.",
+    )
+    passes = models.PositiveSmallIntegerField(
+        "passes for an answer",
+        default=1,
+        help_text="How often your bot calls the model for one answer; an agent does so several "
+        "times.",
+    )
 
     class Meta:
         ordering = ["slug"]
@@ -59,6 +73,10 @@ class BotProfile(TrackedModel):
             raise ValidationError({"model": "Name the model that this provider should run."})
         if self.max_tokens < 1:
             raise ValidationError({"max_tokens": "Allow at least one token for a reply."})
+        if self.passes < 1:
+            raise ValidationError({"passes": "One answer takes at least one call."})
+        if self.input_price is not None and self.input_price < 0:
+            raise ValidationError({"input_price": "Give a price of nothing or more."})
 
 
 class RuleSet(TrackedModel):

@@ -40,6 +40,7 @@ class Sheet(TrackedModel):
 
     class Delivery(models.TextChoices):
         INLINE = "inline", "whole sheet in the prompt"
+        SPLIT = "split", "rules and titles; sections as a question asks for them"
 
     slug = models.SlugField(
         max_length=80,
@@ -66,7 +67,7 @@ class Sheet(TrackedModel):
             ("describe_sheet", "Can change a sheet's title, description and language"),
             ("rename_sheet", "Can rename a sheet"),
             ("archive_sheet", "Can archive a sheet"),
-            ("assign_bot", "Can choose a sheet's bot and probe scope"),
+            ("assign_bot", "Can choose a sheet's bot, its probe scope and its delivery"),
             ("change_visibility", "Can change who may pull a sheet"),
             ("publish_sheet", "Can publish a sheet"),
             ("withdraw_sheet", "Can withdraw a sheet"),
@@ -152,6 +153,28 @@ class GatePolicy(TrackedModel):
         help_text="Whoever changed what is to be published, or what its gate asks, may not "
         "publish it.",
     )
+    inline_below_percent = models.PositiveSmallIntegerField(
+        "inline below (%)",
+        default=10,
+        help_text="A sheet that takes less of the usable window stays inline if it is used widely.",
+    )
+    split_from_percent = models.PositiveSmallIntegerField(
+        "split from (%)",
+        default=15,
+        help_text="A sheet that takes more of the usable window is better split.",
+    )
+    least_used_percent = models.PositiveSmallIntegerField(
+        "least used (%)",
+        default=33,
+        help_text="A sheet of which questions touch a smaller share of sections is better split.",
+    )
+    readers_differ = models.BooleanField(
+        "readers see different facts",
+        null=True,
+        blank=True,
+        help_text="Whether some readers may not be told all of it. An inline sheet shows "
+        "everything to everybody.",
+    )
 
     class Meta:
         verbose_name_plural = "gate policies"
@@ -162,6 +185,10 @@ class GatePolicy(TrackedModel):
     def clean(self) -> None:
         from factsheets import gate
 
+        if not 0 < self.inline_below_percent <= self.split_from_percent <= 100:
+            raise ValidationError(
+                {"split_from_percent": "Give two shares of 100, the first not above this one."}
+            )
         if not isinstance(self.blocking_warnings, list) or not all(
             isinstance(code, str) for code in self.blocking_warnings
         ):

@@ -251,12 +251,14 @@ def test_a_copy_keeps_bot_scope_and_policy_and_is_public_and_unpublished() -> No
     source = factories.published_sheet()
     policy = GatePolicy.objects.get(sheet=source)
     editing.change(policy, by=factories.person(), reason="x", now=NOON, evidence_max_age_days=7)
+    editing.change(policy, by=factories.person(), reason="x", now=NOON, four_eyes=True)
     editing.change(source, by=factories.person(), reason="x", now=NOON, visibility="key")
     editing.change(source, by=factories.person(), reason="x", now=NOON, probe_scope="rules+content")
 
     copy = copy_of(source)
 
     assert (copy.bot, copy.gate_policy.evidence_max_age_days) == (source.bot, 7)
+    assert copy.gate_policy.four_eyes
     assert (copy.probe_scope, copy.visibility) == (source.probe_scope, "public")
     assert copy.state.live_publication is None
     assert not copy.publications.exists()

@@ -10,7 +10,7 @@ import pytest
 
 from factsheets import canonical, gate, sizing, staleness
 from factsheets.bot import prompt
-from factsheets.gate import Evidence, Finding, GateReport, Live, PassingRun, Policy
+from factsheets.gate import Advised, Evidence, Finding, GateReport, Live, PassingRun, Policy
 from factsheets.snapshot import (
     BotSnapshot,
     CheckSnapshot,
@@ -493,6 +493,10 @@ def test_when_nothing_is_live_anything_is_a_change() -> None:
 
 # ---- policy ----
 
+LONG_WINDED = candidate(
+    rules=(RuleSnapshot("own", "only", "refusal", "Only from the sheet. " * 220, True),)
+)
+
 #: A subject for each warning that raises it and nothing else.
 WARNED: dict[str, tuple[canonical.Candidate, Evidence]] = {
     "content-not-probed": (candidate(), run_of(candidate(), content_hash="0" * 64)),
@@ -517,6 +521,12 @@ WARNED: dict[str, tuple[canonical.Candidate, Evidence]] = {
         candidate(sections=(section(check=replace(checked(), checked_on=date(2025, 5, 31))),)),
         run_of(candidate()),
     ),
+    "rules-too-long": (LONG_WINDED, run_of(LONG_WINDED)),
+    "sizing-advises-split": (candidate(), run_of(candidate())),
+}
+#: What else the gate is told for some of them.
+TOLD: dict[str, dict[str, Any]] = {
+    "sizing-advises-split": {"advised": Advised("split", "Split it: it has grown.", TODAY)}
 }
 
 
@@ -527,9 +537,10 @@ def test_every_warning_can_be_made_to_block() -> None:
 @pytest.mark.parametrize("code", sorted(WARNED))
 def test_the_policy_turns_a_warning_into_a_block_and_changes_nothing_else(code: str) -> None:
     of, evidence = WARNED[code]
-    (warning,) = judge(of, evidence).findings
+    told = TOLD.get(code, {})
+    (warning,) = judge(of, evidence, **told).findings
 
-    strict = judge(of, evidence, policy=Policy(90, frozenset({code})))
+    strict = judge(of, evidence, policy=Policy(90, frozenset({code})), **told)
 
     assert (warning.code, warning.level) == (code, "warn")
     assert strict.findings == (replace(warning, level="block"),)
@@ -540,7 +551,9 @@ def test_the_policy_turns_a_warning_into_a_block_and_changes_nothing_else(code: 
 def test_the_policy_leaves_other_warnings_as_they_are(code: str) -> None:
     of, evidence = WARNED[code]
 
-    report = judge(of, evidence, policy=Policy(90, gate.WARNINGS - {code}))
+    told = TOLD.get(code, {})
+
+    report = judge(of, evidence, policy=Policy(90, gate.WARNINGS - {code}), **told)
 
     assert found(report) == [(code, "warn")]
 
@@ -548,14 +561,21 @@ def test_the_policy_leaves_other_warnings_as_they_are(code: str) -> None:
 # ---- rollback ----
 
 
-@pytest.mark.parametrize("code", ["unsourced", "never-checked", "edited-since-check", "overdue"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        *("unsourced", "never-checked", "edited-since-check", "overdue"),
+        *("rules-too-long", "sizing-advises-split"),
+    ],
+)
 @pytest.mark.parametrize("blocking", [frozenset[str](), gate.WARNINGS])
-def test_a_rollback_raises_no_warning_of_sources_and_checks_again(
+def test_a_rollback_raises_no_warning_of_sources_checks_and_sizes_again(
     code: str, blocking: frozenset[str]
 ) -> None:
     of, evidence = WARNED[code]
 
-    report = judge(of, evidence, policy=Policy(90, blocking), is_rollback=True)
+    how = {"policy": Policy(90, blocking), "is_rollback": True, **TOLD.get(code, {})}
+    report = judge(of, evidence, **how)
 
     assert report.findings == ()
 

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.flows.product import Product
 from tests.model_api import KEY, ModelApi
+
+# How long a page may take on a busy machine; a test that passes never waits for it.
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="module")

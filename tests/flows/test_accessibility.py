@@ -23,6 +23,8 @@ PAGES = [
     "factsheets/sheet/{sheet}/compare/?from=publication+1&to=draft",
     "factsheets/sheet/{sheet}/restore/?at={moment}",
     "factsheets/sheet/{sheet}/as_bot/",
+    "factsheets/sheet/{sheet}/size/",
+    "factsheets/sheet/{sheet}/split/",
     "factsheets/sheet/{sheet}/past/",
     "factsheets/sheet/{sheet}/withdraw/",
     "factsheets/sheet/{sheet}/rollback/?to=1",

@@ -60,6 +60,42 @@ class AnthropicProvider:
 
 PROVIDER = AnthropicProvider()
 
+COUNT_SECONDS = 20.0
+
+
+def count(model: str, text: str) -> int:
+    """Tokens of a text as this model reads it in one message, counted by the service.
+
+    Raises ProviderError.
+    """
+    outcome = _count(model, text)
+    if isinstance(outcome, ProviderError):
+        raise outcome
+    return outcome
+
+
+def _count(model: str, text: str) -> int | ProviderError:
+    client = _usable_client()
+    if isinstance(client, ProviderError):
+        return client
+    try:
+        answer: object = client.messages.count_tokens(
+            model=model,
+            messages=[{"role": "user", "content": text}],
+            timeout=anthropic.Timeout(COUNT_SECONDS, connect=CONNECT_SECONDS),
+        )
+    except (
+        anthropic.APIError,
+        httpx2.HTTPError,
+        json.JSONDecodeError,
+        UnicodeDecodeError,
+    ) as error:
+        return _from_exception(error, sent=text, seconds=COUNT_SECONDS)
+    tokens = getattr(answer, "input_tokens", None)
+    return (
+        tokens if isinstance(tokens, int) else _unusable("broken-reply", "a count without a number")
+    )
+
 
 @lru_cache(maxsize=4)
 def _client(_pid: int, key: str, base_url: str) -> anthropic.Anthropic:
@@ -91,8 +127,12 @@ def _body(request: Request) -> dict[str, Any]:
     return body
 
 
-def _ask(request: Request) -> Reply | ProviderError:
-    key = settings.ANTHROPIC_API_KEY.strip()
+def _key() -> str:
+    return str(settings.ANTHROPIC_API_KEY).strip()
+
+
+def _usable_client() -> anthropic.Anthropic | ProviderError:
+    key = _key()
     if not key or not (key.isascii() and key.isprintable()):
         return ProviderError(
             "no-key",
@@ -100,30 +140,49 @@ def _ask(request: Request) -> Reply | ProviderError:
             "or give the sheet an offline bot.",
             trouble="account",
         )
+    return _client(os.getpid(), key, settings.ANTHROPIC_BASE_URL)
+
+
+def _ask(request: Request) -> Reply | ProviderError:
+    client = _usable_client()
+    if isinstance(client, ProviderError):
+        return client
     seconds = request.deadline_seconds
     try:
-        answer: object = _client(os.getpid(), key, settings.ANTHROPIC_BASE_URL).messages.create(
+        answer: object = client.messages.create(
             **_body(request),
             timeout=anthropic.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         )
-    except anthropic.APIStatusError as error:
+    except (
+        anthropic.APIError,
+        httpx2.HTTPError,
+        json.JSONDecodeError,
+        UnicodeDecodeError,
+    ) as error:
         sent = " ".join([prompt.as_text(request.prompt), *(m.text for m in request.messages)])
-        return _from_status(error, key=key, sent=" ".join(sent.split()))
-    except (anthropic.APITimeoutError, httpx2.TimeoutException):
-        return ProviderError(
-            "timeout",
-            f"The model service gave no answer within {seconds:g} seconds.",
-            trouble="retry",
-        )
-    except (anthropic.APIConnectionError, httpx2.HTTPError):
-        return ProviderError(
-            "no-connection",
-            "The model service could not be reached; look at the network and at ANTHROPIC_BASE_URL.",
-            trouble="retry",
-        )
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        return _unusable("broken-reply", "an answer that is not JSON")
+        return _from_exception(error, sent=sent, seconds=seconds)
     return _from_answer(answer)
+
+
+def _from_exception(error: Exception, *, sent: str, seconds: float) -> ProviderError:
+    """What an exception of the SDK or its connection stands for."""
+    match error:
+        case anthropic.APIStatusError():
+            return _from_status(error, key=_key(), sent=" ".join(sent.split()))
+        case anthropic.APITimeoutError() | httpx2.TimeoutException():
+            return ProviderError(
+                "timeout",
+                f"The model service gave no answer within {seconds:g} seconds.",
+                trouble="retry",
+            )
+        case anthropic.APIConnectionError() | httpx2.HTTPError():
+            return ProviderError(
+                "no-connection",
+                "The model service could not be reached; look at the network and at "
+                "ANTHROPIC_BASE_URL.",
+                trouble="retry",
+            )
+    return _unusable("broken-reply", "an answer that is not JSON")
 
 
 def _from_answer(answer: object) -> Reply | ProviderError:

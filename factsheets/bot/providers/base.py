@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from factsheets.bot.chunking import Chunk
 from factsheets.bot.prompt import Prompt
 from factsheets.snapshot import BotSheet, BotSnapshot
 
@@ -30,16 +31,20 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """All a provider may use for one reply. `messages` ends with the visitor's question.
+    """All a provider may use for one reply. `messages` ends with the visitor's turn as it is sent.
 
-    Model providers send `prompt` and `messages`; the offline one quotes `sheet`
-    and never parses a prompt. `deadline_seconds` bounds the whole call.
+    Model providers send `prompt` and `messages`; the offline one answers
+    `question` from `sheet` and never parses a prompt. `allowed`: the chunks
+    that a split sheet passes on for the question; None is the whole sheet.
+    `deadline_seconds` bounds the whole call.
     """
 
     bot: BotSnapshot
     prompt: Prompt
     sheet: BotSheet
     messages: tuple[Message, ...]
+    question: str
+    allowed: frozenset[Chunk] | None = None
     deadline_seconds: float = 60.0
 
 

@@ -68,7 +68,7 @@ class OfflineProvider:
     """Quotes the one to three sentences that hold most of what was asked."""
 
     def reply(self, request: Request) -> Reply:
-        quoted = quote(retrieval.index_of(request.sheet), request.messages[-1].text)
+        quoted = quote(retrieval.index_of(request.sheet), request.question, request.allowed)
         return Reply(
             text="\n\n".join(_passages(quoted)) or DONT_KNOW,
             stop_reason="end_turn",
@@ -90,8 +90,11 @@ class Sentence:
         return self.span.of(self.chunk.text)
 
 
-def quote(index: Index, message: str) -> Sequence[Sentence]:
-    """The sentences that answer a message, in reading order; none when the sheet does not."""
+def quote(index: Index, message: str, allowed: Set[Chunk] | None = None) -> Sequence[Sentence]:
+    """The sentences that answer a message, in reading order; none when the sheet does not.
+
+    With `allowed`, from those chunks alone.
+    """
     told = [span.of(message) for span in chunking.sentences(message)]
     kept = [sentence for sentence in told if not _ORDER.match(sentence)]
     asked = [part for sentence in kept for part in _asked(sentence)]
@@ -101,7 +104,7 @@ def quote(index: Index, message: str) -> Sequence[Sentence]:
         return ()
     if not found.grounded or not _found_more_than_numbers(found):
         return ()
-    chunk = _best_chunk(index, found, asked)
+    chunk = _best_chunk(index, found, asked, allowed)
     return _best_sentences(index, found, chunk) if chunk else ()
 
 
@@ -118,7 +121,9 @@ def _found_more_than_numbers(found: Retrieval) -> bool:
     return any(w.found and not (w.stem.isdigit() and len(w.stem) < 3) for w in found.words)
 
 
-def _best_chunk(index: Index, found: Retrieval, asked: Sequence[str]) -> Chunk | None:
+def _best_chunk(
+    index: Index, found: Retrieval, asked: Sequence[str], allowed: Set[Chunk] | None
+) -> Chunk | None:
     """The chunk to quote from, if any covers the message and each question in it by itself.
 
     A section whose own question stands whole in the message comes first, the
@@ -144,7 +149,8 @@ def _best_chunk(index: Index, found: Retrieval, asked: Sequence[str]) -> Chunk |
     able = [
         (chunk, stems)
         for chunk, stems in zip(index.chunks, index.stems, strict=True)
-        if all(rarity.share(stems, whole, language) >= GROUNDED_FROM for whole in wholes)
+        if (allowed is None or chunk in allowed)
+        and all(rarity.share(stems, whole, language) >= GROUNDED_FROM for whole in wholes)
     ]
     best = max(able, key=lambda pair: rank(*pair), default=None)
     return best[0] if best else None

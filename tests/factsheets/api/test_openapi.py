@@ -47,14 +47,17 @@ def test_every_route_is_described(described: dict[str, Any]) -> None:
     assert found == routes
 
 
-#: The one route that takes something.
+#: The routes that take something.
 USAGE = "/api/v1/sheets/{slug}/usage/"
+RETRIEVE = "/api/v1/sheets/{slug}/retrieve/"
 
 
-def test_every_route_can_only_be_read_but_that_of_the_usage(described: dict[str, Any]) -> None:
+def test_every_route_can_only_be_read_but_those_that_take_something(
+    described: dict[str, Any],
+) -> None:
     methods = {path: set(operations) for path, operations in described["paths"].items()}
 
-    assert methods.pop(USAGE) == {"post"}
+    assert (methods.pop(USAGE), methods.pop(RETRIEVE)) == ({"post"}, {"post"})
     assert all(found == {"get"} for found in methods.values()), methods
 
 

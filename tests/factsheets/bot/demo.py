@@ -69,7 +69,9 @@ def converse(provider: Provider, sheet: BotSheet, *turns: str) -> list[Reply]:
     replies: list[Reply] = []
     for turn in turns:
         messages.append(Message("user", turn))
-        replies.append(provider.reply(Request(BOT, Prompt("", ""), sheet, tuple(messages))))
+        replies.append(
+            provider.reply(Request(BOT, Prompt("", ""), sheet, tuple(messages), question=turn))
+        )
         messages.append(Message("assistant", replies[-1].text))
     return replies
 

@@ -47,6 +47,7 @@ REQUEST = Request(
         Message("assistant", "Good morning."),
         Message("user", "When does it open?"),
     ),
+    question="When does it open?",
     deadline_seconds=5.0,
 )
 

@@ -1,0 +1,210 @@
+"""The route of split delivery: the chunks for a question, with the reasons for each."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from factsheets import canonical, delivery, keys
+from factsheets.api import serializers
+from factsheets.api.errors import MEDIA_TYPE, UnknownParameter
+from factsheets.api.keyed import token_of
+from factsheets.api.responses import JSON
+from factsheets.api.views import COPY_SECONDS
+from factsheets.bot import answering, prompt
+from factsheets.bot.providers.base import Message
+from factsheets.models import ApiKey, Sheet
+from factsheets.snapshot import BotSheet
+
+#: Characters of a question, and bytes of a request.
+LONGEST = 1_000
+LARGEST = 16_384
+
+_FIELDS = frozenset({"question", "before", "publication"})
+_PROBLEMS = {
+    (status, MEDIA_TYPE): OpenApiResponse(serializers.Problem, description)
+    for status, description in (
+        (400, "No JSON of this form."),
+        (404, "No such sheet, or nothing published yet."),
+        (410, "Withdrawn: drop every copy."),
+        (415, "Not JSON."),
+    )
+}
+
+
+class BadQuestion(exceptions.APIException):
+    """A body that is not what the route takes."""
+
+    status_code = HTTPStatus.BAD_REQUEST
+    default_code = "bad-question"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, what the visitor asked before it, and the publication to look in (None: live)."""
+
+    question: str
+    before: str
+    publication: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One publication to look in: everything of it from the same stored bytes."""
+
+    slug: str
+    number: int
+    content_hash: str
+    rules_hash: str
+    content: BotSheet
+
+
+_copies: dict[str, tuple[float, Published]] = {}
+
+
+def forget_copies() -> None:
+    """Look in the database again at once. For tests; elsewhere copies end by themselves."""
+    _copies.clear()
+
+
+class RetrieveView(APIView):
+    """Looks a question up in one publication. No cookie, no log-in; nothing of it is kept."""
+
+    http_method_names = ["post", "options"]
+    writes = True
+
+    was_admitted = False
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return {}
+
+    def admits(self, sheet: Sheet) -> bool:
+        """Whether the key that was sent retrieves from this sheet."""
+        self.was_admitted = keys.opens(
+            token_of(self.request._request),
+            scope=ApiKey.Scope.RETRIEVE,
+            sheet=sheet,
+            today=timezone.localdate(),
+        )
+        return self.was_admitted
+
+    def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return HttpResponse(
+            status=HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(self.allowed_methods)}
+        )
+
+    @extend_schema(
+        operation_id="retrieve",
+        request=serializers.Question,
+        responses={200: serializers.Retrieved, **_PROBLEMS},
+    )
+    def post(self, request: Request, slug: str) -> HttpResponse:
+        """The chunks that a split sheet sends for a question, best first, and why."""
+        if request.query_params:
+            names = ", ".join(sorted(request.query_params))
+            raise UnknownParameter(f"This address takes no parameter {names}; leave it out.")
+        asked = _asked(request._request)
+        found = self._numbered(slug, asked) if asked.publication else self._live(slug)
+        return HttpResponse(
+            canonical.canonical_json(_answer(found, asked)),
+            content_type=JSON,
+            headers={"Cache-Control": "no-store", "X-Publication": str(found.number)},
+        )
+
+    def _numbered(self, slug: str, asked: Asked) -> Published:
+        return _published(delivery.numbered(slug, asked.publication or 0, self.admits))
+
+    def _live(self, slug: str) -> Published:
+        copy = _copies.get(slug)
+        if copy is not None and time.monotonic() < copy[0]:
+            return copy[1]
+        until = time.monotonic() + COPY_SECONDS
+        found = _published(delivery.live(slug, self.admits))
+        if not self.was_admitted:
+            # What a key opened is looked up each time; the copy is for everybody.
+            _copies[slug] = (until, found)
+        return found
+
+
+def _asked(request: HttpRequest) -> Asked:
+    if request.content_type != JSON:
+        raise exceptions.UnsupportedMediaType(request.content_type or "")
+    data = request.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise BadQuestion(f"A question may have {LONGEST:,} characters; shorten it.")
+    try:
+        body = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadQuestion('Send JSON of the form {"question": "…"}, in UTF-8.') from error
+    if not isinstance(body, dict) or "question" not in body or body.keys() - _FIELDS:
+        raise BadQuestion('Send an object with "question", and "before" or "publication" at most.')
+    number = body.get("publication")
+    if number is not None and (type(number) is not int or not 0 < number < 2**31):
+        raise BadQuestion('"publication" must be the number of a publication.')
+    question = _text(body, "question")
+    if not question:
+        raise BadQuestion('"question" must say something.')
+    return Asked(question, _text(body, "before"), number)
+
+
+def _text(body: dict[str, Any], name: str) -> str:
+    value = body.get(name, "")
+    if not isinstance(value, str) or len(value) > LONGEST:
+        raise BadQuestion(f'"{name}" must be a text of at most {LONGEST:,} characters.')
+    try:
+        return canonical.normalise_line(value)
+    except canonical.TextRefused as refused:
+        raise BadQuestion(refused.sentence) from refused
+
+
+def _published(delivered: delivery.Delivered) -> Published:
+    return _read(delivered.slug, delivered.number, delivered.body)
+
+
+@lru_cache(maxsize=64)
+def _read(slug: str, number: int, body: bytes) -> Published:
+    stored = json.loads(body)
+    content = canonical.read_content(canonical.canonical_json(stored["content"]))
+    return Published(slug, number, stored["content_hash"], stored["rules_hash"], content)
+
+
+def _answer(found: Published, asked: Asked) -> dict[str, object]:
+    talk = [Message("user", text) for text in (asked.before, asked.question) if text]
+    looked = answering.look_up(found.content, talk)
+    hits = answering.passed(looked)
+    return {
+        "slug": found.slug,
+        "publication": found.number,
+        "content_hash": found.content_hash,
+        "rules_hash": found.rules_hash,
+        "grounded": looked.grounded,
+        "coverage": round(looked.coverage, 4),
+        "sources": [
+            {
+                "number": number,
+                "section": hit.chunk.section,
+                "part": hit.chunk.ordinal + 1,
+                "heading": hit.chunk.heading,
+                "text": hit.chunk.text,
+                "score": round(hit.score, 4),
+                "terms": {each.term: round(each.score, 4) for each in hit.terms},
+            }
+            for number, hit in enumerate(hits, 1)
+        ],
+        "words": [
+            {"stem": word.stem, "rarity": word.rarity, "found": word.found} for word in looked.words
+        ],
+        "turn": prompt.user_turn(asked.question, [hit.chunk for hit in hits]),
+    }
