@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -110,8 +110,12 @@ class Analyser:
 
     def terms(self, text: str) -> tuple[str, ...]:
         """The content words, then every two that are neighbours once stop words are dropped."""
-        words = self.words(text)
-        return (*words, *(f"{first} {second}" for first, second in pairwise(words)))
+        return with_pairs(self.words(text))
+
+
+def with_pairs(words: Sequence[str]) -> tuple[str, ...]:
+    """Words, then every two that are neighbours."""
+    return (*words, *(f"{first} {second}" for first, second in pairwise(words)))
 
 
 def _fold(text: str, base: str) -> str:

@@ -9,10 +9,11 @@ length of the question.
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -84,58 +85,100 @@ class Index:
     """Term statistics of some chunks.
 
     `stems` are the content words of each chunk and `lengths` the number of its
-    terms; `postings` say how often a term stands in which chunk, by position.
+    terms; `postings` say what a term adds to the score of which chunk, by position.
     """
 
     chunks: tuple[Chunk, ...]
     analyser: Analyser
     stems: tuple[frozenset[str], ...]
     lengths: tuple[int, ...]
-    postings: Mapping[str, Mapping[int, int]]
+    postings: Mapping[str, Mapping[int, float]]
 
     @classmethod
     def build(cls, chunks: Iterable[Chunk], language: str) -> Index:
         kept = tuple(chunks)
         analyser = Analyser(language)
-        texts = [analyser.terms(chunk.indexed) for chunk in kept]
-        postings: defaultdict[str, dict[int, int]] = defaultdict(dict)
-        for position, terms in enumerate(texts):
-            for term, count in Counter(terms).items():
-                postings[term][position] = count
-        stems = tuple(frozenset(analyser.words(chunk.indexed)) for chunk in kept)
-        return cls(kept, analyser, stems, tuple(map(len, texts)), dict(postings))
+        words = [analyser.words(chunk.indexed) for chunk in kept]
+        counts = [Counter(analysis.with_pairs(found)) for found in words]
+        lengths = tuple(count.total() for count in counts)
+        frequencies: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        for position, count in enumerate(counts):
+            for term, times in count.items():
+                frequencies[term][position] = times
+        return cls(
+            kept,
+            analyser,
+            tuple(map(frozenset, words)),
+            lengths,
+            {term: _scores(places, lengths) for term, places in frequencies.items()},
+        )
 
     def search(self, question: str) -> Retrieval:
         """The best chunks for a question; of equals, the one that comes first in the sheet."""
-        traces: defaultdict[int, list[TermScore]] = defaultdict(list)
-        for term in dict.fromkeys(self.analyser.terms(question)):
-            for position in self.postings.get(term, {}):
-                traces[position].append(TermScore(term, self._score(term, position)))
-        hits = [
-            Hit(self.chunks[position], math.fsum(t.score for t in trace), tuple(trace))
-            for position, trace in sorted(traces.items())
-        ]
-        hits.sort(key=lambda hit: -hit.score)
-        kept = tuple(hit for hit in hits[:MOST_HITS] if hit.score >= LEAST_SHARE * hits[0].score)
-        return Retrieval(kept, self._question_words(question, kept))
+        words = self.analyser.words(question)
+        hits = self._ranked(words, MOST_HITS)
+        kept = tuple(hit for hit in hits if hit.score >= LEAST_SHARE * hits[0].score)
+        return Retrieval(kept, self._question_words(words, kept))
+
+    def ranked(self, question: str, most: int) -> tuple[Hit, ...]:
+        """The chunks that share a term with the question, best first, weak ones too: to measure."""
+        return self._ranked(self.analyser.words(question), most)
 
     def idf(self, term: str) -> float:
         """ln(1 + (N - n + 0.5) / (n + 0.5)): N chunks, n of which have the term."""
-        n = len(self.postings.get(term, {}))
-        return math.log(1 + (len(self.chunks) - n + 0.5) / (n + 0.5))
+        return _idf(len(self.chunks), len(self.postings.get(term, {})))
 
-    def _score(self, term: str, position: int) -> float:
-        """idf * tf / (tf + k1 * (1 - b + b * length / mean length)); lengths are in terms."""
-        tf = self.postings[term][position]
-        mean_length = sum(self.lengths) / len(self.lengths)
-        return self.idf(term) * tf / (tf + K1 * (1 - B + B * self.lengths[position] / mean_length))
+    def _ranked(self, words: Sequence[str], most: int) -> tuple[Hit, ...]:
+        terms = {
+            term: self.postings[term]
+            for term in dict.fromkeys(analysis.with_pairs(words))
+            if term in self.postings
+        }
+        sums: defaultdict[int, float] = defaultdict(float)
+        for places in terms.values():
+            for position, score in places.items():
+                sums[position] += score
+        hits = [(position, self._hit(terms, position)) for position in _best(sums, most)]
+        hits.sort(key=lambda found: (-found[1].score, found[0]))
+        return tuple(hit for _, hit in hits[:most])
 
-    def _question_words(self, question: str, hits: tuple[Hit, ...]) -> tuple[QuestionWord, ...]:
+    def _hit(self, terms: Mapping[str, Mapping[int, float]], position: int) -> Hit:
+        trace = tuple(
+            TermScore(term, places[position])
+            for term, places in terms.items()
+            if position in places
+        )
+        return Hit(self.chunks[position], math.fsum(added.score for added in trace), trace)
+
+    def _question_words(
+        self, words: Sequence[str], hits: tuple[Hit, ...]
+    ) -> tuple[QuestionWord, ...]:
         in_top = {trace.term for trace in hits[0].terms} if hits else set()
         return tuple(
             QuestionWord(stem, rarity.of(stem, self.analyser.language), stem in in_top)
-            for stem in dict.fromkeys(self.analyser.words(question))
+            for stem in dict.fromkeys(words)
         )
+
+
+def _idf(chunks: int, having: int) -> float:
+    return math.log(1 + (chunks - having + 0.5) / (having + 0.5))
+
+
+def _scores(places: Mapping[int, int], lengths: Sequence[int]) -> dict[int, float]:
+    """idf * tf / (tf + k1 * (1 - b + b * length / mean length)); lengths are in terms."""
+    idf, mean_length = _idf(len(lengths), len(places)), sum(lengths) / len(lengths)
+    return {
+        position: idf * tf / (tf + K1 * (1 - B + B * lengths[position] / mean_length))
+        for position, tf in places.items()
+    }
+
+
+def _best(sums: Mapping[int, float], most: int) -> list[int]:
+    """The positions that may be among the best: sums taken in passing are exact to a hair."""
+    if len(sums) <= most:
+        return list(sums)
+    least = heapq.nlargest(most, sums.values())[-1] * (1 - 1e-9)
+    return [position for position, total in sums.items() if total >= least]
 
 
 @lru_cache(maxsize=64)
