@@ -396,6 +396,14 @@ class TrackedAdmin(AsksEachSheet, ReadOnlyHistory, ModelAdmin):  # type: ignore[
                 ),
             )
 
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
+        """What rows refuse is told, and nothing of the action is done."""
+        try:
+            return super().response_action(request, queryset)
+        except Refused as refused:
+            messages.error(request, refused.sentence)
+            return HttpResponseRedirect(request.get_full_path())
+
     @admin.action(description="Take out of use", permissions=["change"])
     def remove_selected(self, request: HttpRequest, rows: QuerySet[TrackedModel]) -> None:
         with change_set(by=person(request), reason="Taken out of use.", now=timezone.now()) as now:
