@@ -39,7 +39,11 @@ _LAST_WORD = re.compile(r"[\w.]+$")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A retrievable piece of a section. `ordinal` counts from 0 within the section."""
+    """A retrievable piece of a section. `ordinal` counts from 0 within the section.
+
+    `sheet`: the slug of its sheet, where several are searched together. A chunk
+    without a section is the summary of its sheet.
+    """
 
     section: str
     ordinal: int
@@ -47,6 +51,7 @@ class Chunk:
     question: str
     title: str
     text: str
+    sheet: str = ""
 
     @property
     def indexed(self) -> str:
@@ -72,6 +77,14 @@ def chunks(sheet: BotSheet) -> tuple[Chunk, ...]:
         for section in sheet.sections
         for ordinal, text in enumerate(_cut(section))
     )
+
+
+def summary(sheet: BotSheet) -> Chunk | None:
+    """What the sheet is about, as one chunk: its title and its first paragraph."""
+    for section in sheet.sections:
+        for paragraph in _split(section.text, Span(0, len(section.text)), _PARAGRAPH_BREAK):
+            return Chunk("", 0, "", "", sheet.title, paragraph.of(section.text))
+    return None
 
 
 def sentences(text: str) -> tuple[Span, ...]:
