@@ -405,6 +405,10 @@ CELERY_BEAT_SCHEDULE = {
         "task": "factsheets.tasks.count_again",
         "schedule": 86_400.0,
     },
+    "retrieval on what is live: measure": {
+        "task": "evals.tasks.measure_published",
+        "schedule": 3600.0,
+    },
     "failed log-ins: forget": {
         "task": "factsheets.tasks.forget_failed_log_ins",
         "schedule": 3600.0,

@@ -309,19 +309,30 @@ class SuiteRequirementAdmin(TrackedAdmin):
 
 @admin.register(QuestionSet)
 class QuestionSetAdmin(TrackedAdmin):
-    list_display = ["title", "slug", "sheet"]
+    list_display = ["title", "slug", "sheet", "frozen_at", "reports"]
     list_filter = [OF_SHEET, ("removed_at", admin.EmptyFieldListFilter)]
     search_fields = ["title", "slug", "questions__question"]
     list_select_related = ["sheet"]
-    fields = ["title", "slug", "sheet", "why"]
+    fields = ["title", "slug", "sheet", "frozen_at", "reports", "why"]
+    readonly_fields = ["frozen_at", "reports"]
+
+    @admin.display(description="reports")
+    def reports(self, question_set: QuestionSet) -> str:
+        if question_set._state.adding:
+            return ""
+        return format_html(
+            '<a href="{}">measure, and read what was</a>',
+            reverse("runs:question_set", args=[question_set.pk]),
+        )
 
 
 @admin.register(Question)
 class QuestionAdmin(TrackedAdmin):
-    list_display = ["key", "question_set", "question", "scope"]
+    list_display = ["key", "question_set", "question", "scope", "part"]
     list_filter = [
         ("question_set", admin.RelatedOnlyFieldListFilter),
         "scope",
+        "part",
         ("removed_at", admin.EmptyFieldListFilter),
     ]
     search_fields = ["key", "question", "expected"]
@@ -335,6 +346,7 @@ class QuestionAdmin(TrackedAdmin):
         "expected",
         "facts",
         "trap",
+        "part",
         "note",
         "position",
         "why",

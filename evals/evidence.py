@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from evals import alarms, runs, suites
+from evals import alarms, regressions, runs, suites
 from evals.models import Probe, Run
 from factsheets import canonical, changes
 from factsheets.canonical import Subject
@@ -17,7 +17,7 @@ from factsheets.gate import Evidence, Finding, PassingRun
 def for_subject(subject: Subject) -> Evidence:
     """The latest passing full run of this sheet on these rules, with what else differs as findings."""
     required = suites.required(subject.sheet_id)
-    found = list(_suites(required))
+    found = [*_suites(required), *regressions.findings(subject)]
     ended = list(
         Run.objects.filter(
             sheet_id=subject.sheet_id,

@@ -149,7 +149,7 @@ def read_questions(data: bytes, *, name: str = QUESTIONS_FILE) -> QuestionsFile:
     slug = head.key("slug")
     values = {"title": head.text("title", required=True, max_length=200)}
     head.done()
-    questions = dict(_unique(top, "questions", "question", _question_values))
+    questions = dict(_unique(top, "questions", "question", question_values))
     top.done()
     return QuestionsFile(name, sheet, slug, values, questions)
 
@@ -189,7 +189,8 @@ def _check(item: Fields) -> dict[str, object]:
     return spec
 
 
-def _question_values(key: str, item: Fields) -> Values:
+def question_values(key: str, item: Fields) -> Values:
+    """The fields of one question, whatever kind of file they stand in."""
     return {
         "question": item.text("question", required=True),
         "scope": item.choice("scope", Question.Scope.values),
@@ -197,6 +198,7 @@ def _question_values(key: str, item: Fields) -> Values:
         "expected": item.text("expected"),
         "facts": item.text_lists("facts"),
         "trap": item.choice("trap", Question.Trap.values, default=""),
+        "part": item.choice("part", Question.Part.values, default=Question.Part.DEV),
         "note": item.text("note"),
     }
 
@@ -248,7 +250,7 @@ def _apply(folder: Folder, *, by: User, reason: str, now: datetime) -> None:
             SuiteRequirement(sheet=sheet, suite=row).save()
     for questions in folder.question_sets:
         with exchange.naming(questions.name):
-            _apply_questions(sheet, questions, now)
+            apply_questions(sheet, questions, now)
 
 
 def apply_suite(sheet: Sheet, file: ProbesFile, now: datetime) -> Suite:
@@ -266,7 +268,8 @@ def apply_suite(sheet: Sheet, file: ProbesFile, now: datetime) -> Suite:
     return suite
 
 
-def _apply_questions(sheet: Sheet, file: QuestionsFile, now: datetime) -> None:
+def apply_questions(sheet: Sheet, file: QuestionsFile, now: datetime) -> QuestionSet:
+    """Make the set of that slug equal to the file, inside the caller's change set."""
     # Those taken out of use too: their keys stay reserved, and questions may outlive them.
     known_sections = set(sheet.sections.values_list("key", flat=True))
     for key, values in file.questions.items():
@@ -287,6 +290,7 @@ def _apply_questions(sheet: Sheet, file: QuestionsFile, now: datetime) -> None:
     put_all(
         row.questions.all(), file.questions, lambda key: Question(question_set=row, key=key), now
     )
+    return row
 
 
 # ---- writing ----
@@ -379,5 +383,6 @@ def _write_question(question: Question) -> dict[str, object]:
         "expected": question.expected,
         **({"facts": question.facts} if question.facts else {}),
         **({"trap": str(question.trap)} if question.trap else {}),
+        **({"part": str(question.part)} if question.part != Question.Part.DEV else {}),
         **({"note": question.note} if question.note else {}),
     }

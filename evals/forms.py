@@ -11,6 +11,29 @@ from django.utils.text import slugify
 from factsheets.models import Sheet
 
 
+class QuestionsForm(forms.Form):
+    """A file of questions, and what the set is called."""
+
+    file = forms.FileField(
+        label="File",
+        help_text="questions.yaml; a CSV file with the columns question, scope, sections, expected, "
+        "facts, part; or the JSON of SQuAD, whose answers are looked for in the sections.",
+    )
+    slug = forms.SlugField(
+        label="Name",
+        max_length=80,
+        required=False,
+        help_text="Of a new set, or of one to be made equal to the file. A YAML file has its own.",
+    )
+    title = forms.CharField(label="Title", max_length=200, required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.label_suffix = ""
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "m-input"
+
+
 class NewSheetForm(forms.ModelForm):  # type: ignore[type-arg]
     """What a new sheet is called, and what it starts from."""
 

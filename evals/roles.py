@@ -13,6 +13,7 @@ _SEE = tuple(
         "probe",
         "question",
         "questionset",
+        "retrievalreport",
         "run",
         "spend",
         "suite",

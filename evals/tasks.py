@@ -9,7 +9,7 @@ from celery import shared_task
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from evals import attempts, renewal, runs
+from evals import attempts, question_sets, renewal, runs
 from factsheets import health
 
 log = logging.getLogger(__name__)
@@ -54,3 +54,8 @@ def renew_evidence(**_later: object) -> None:
         run_id = renewal.renew(sheet, now=timezone.now())
         if run_id is not None:
             dispatch(run_id)
+
+
+@shared_task
+def measure_published(**_later: object) -> None:
+    question_sets.measure_due(now=timezone.now())

@@ -72,6 +72,7 @@ EVALS: tuple[Trigger, ...] = (
         for t in append_only(table, "What happened in runs")
         if t.event == "TRUNCATE"
     ),
+    *append_only("evals_retrievalreport", "Retrieval reports"),
     Trigger(
         "factsheets_publication",
         "INSERT",

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from evals import gates, views
+from evals import gates, question_pages, views
 
 app_name = "runs"
 
@@ -11,6 +11,15 @@ urlpatterns = [
     path("gates/run/", gates.run_all, name="run_all"),
     path("start/<int:sheet_id>/", views.start, name="start"),
     path("of/<int:sheet_id>/", views.progress, name="progress"),
+    path("questions/<int:set_id>/", question_pages.question_set, name="question_set"),
+    path("questions/<int:set_id>/run/", question_pages.run_questions, name="run_questions"),
+    path("questions/<int:set_id>/compare/", question_pages.compare_reports, name="compare_reports"),
+    path("retrieval/<int:report_id>/", question_pages.report, name="retrieval_report"),
+    path(
+        "questions/of/<int:sheet_id>/import/",
+        question_pages.import_questions,
+        name="import_questions",
+    ),
     path("<uuid:run_id>/", views.detail, name="detail"),
     path("<uuid:run_id>/cancel/", views.cancel, name="cancel"),
 ]

@@ -53,6 +53,11 @@ CODES: Mapping[str, Explanation] = {
     "passed-after-failures": Explanation(
         "Read the runs that failed; ask each probe more often if the bot answers by chance."
     ),
+    "retrieval-regressed": Explanation(
+        "Mend heading, question or text of the sections that lost questions, and run the question "
+        "set again.",
+        TEXT,
+    ),
     "no-suite": Explanation(
         "Require a suite of probes and run it.", frozenset({"required suite", "suite"})
     ),

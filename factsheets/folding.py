@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ _ALIKE = str.maketrans(
         **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff"),
     }
 )
+
+#: A word of a folded text, an apostrophe inside it included.
+WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,11 @@ def fold(text: str) -> Folded:
 def _belongs_to_the_letter_before(character: str) -> bool:
     """Accents, and the vowels and finals of Korean syllables, whose combining class is 0."""
     return unicodedata.combining(character) != 0 or "\u1160" <= character <= "\u11ff"
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text as they are compared."""
+    return tuple(found.group() for found in WORD.finditer(fold(text).text))
 
 
 @lru_cache(maxsize=4096)

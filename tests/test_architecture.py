@@ -35,11 +35,14 @@ CORE = {
     "factsheets.bot.analysis",
     "factsheets.bot.rarity",
     "factsheets.bot.retrieval",
+    "factsheets.bot.baselines",
+    "factsheets.bot.corpus",
     "factsheets.bot.prompt",
     "factsheets.bot.answering",
     "factsheets.bot.providers",
     "evals.graders",
     "evals.scoring",
+    "evals.measuring",
 }
 #: Calls a service, so it reads its key and address from the settings.
 CORE_WITH_SETTINGS = {"factsheets.bot.providers.anthropic"}
@@ -60,6 +63,7 @@ READERS = {
     "factsheets.evidence",
     "evals.suites",
     "evals.evidence",
+    "evals.regressions",
     "evals.verification",
     "evals.highlight",
     "evals.junit",
@@ -84,6 +88,8 @@ WRITERS = {
     "evals.notices",
     "evals.attempts",
     "evals.exchange",
+    "evals.question_files",
+    "evals.question_sets",
     "evals.starting",
 }
 #: What puts the database's own rules and the roles in place.

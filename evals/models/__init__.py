@@ -1,6 +1,6 @@
 """Suites and question sets (tracked), and runs with all that happened in them."""
 
-from evals.models.question_sets import Question, QuestionSet
+from evals.models.question_sets import Question, QuestionSet, RetrievalReport
 from evals.models.runs import Attempt, Run, Spend, Turn, Verdict
 from evals.models.suites import Probe, Suite, SuiteRequirement
 
@@ -9,6 +9,7 @@ __all__ = [
     "Probe",
     "Question",
     "QuestionSet",
+    "RetrievalReport",
     "Run",
     "Spend",
     "Suite",

@@ -32,8 +32,18 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from config.celery import app as celery
-from evals import runs, verification
-from evals.models import Attempt, Probe, Question, QuestionSet, Run, Spend, Turn, Verdict
+from evals import question_sets, runs, verification
+from evals.models import (
+    Attempt,
+    Probe,
+    Question,
+    QuestionSet,
+    RetrievalReport,
+    Run,
+    Spend,
+    Turn,
+    Verdict,
+)
 from factsheets import editing, keys, publishing, scheduling
 from factsheets.api import views
 from factsheets.errors import Refused
@@ -193,6 +203,7 @@ def _rows_of_every_other_kind(sheet: Sheet, *, by: User) -> None:
     factories.save(
         Question(question_set=questions, key="why", question="Why?", scope="in", sections=["hours"])
     )
+    question_sets.run(questions, by=by, now=timezone.now())
 
 
 def fresh(sheet: Sheet) -> Sheet:
@@ -249,7 +260,7 @@ READ = {Check, ChangeSet, Publication, PublicationEvent, Schedule, Outbox, Run, 
 EDITED = set(TRACKED)
 #: What is in no list of the admin at all.
 UNLISTED = {
-    *(SheetState, SlugAlias, CheckItem, Heartbeat, Turn, Verdict, Spend),
+    *(SheetState, SlugAlias, CheckItem, Heartbeat, RetrievalReport, Turn, Verdict, Spend),
     # These have pages of their own, below a sheet.
     *(ApiKey, UseLog, UseRecord),
     *HISTORIES,
@@ -506,6 +517,11 @@ PAGES = {
     "runs:cancel": OTHERS,
     "runs:progress": OTHERS,
     "runs:detail": OTHERS,
+    "runs:question_set": OTHERS,
+    "runs:run_questions": OTHERS,
+    "runs:compare_reports": OTHERS,
+    "runs:retrieval_report": OTHERS,
+    "runs:import_questions": OTHERS,
     "runs:gates": OTHERS,
     "runs:run_all": OTHERS,
     "new_sheet": OTHERS,
@@ -546,6 +562,8 @@ class Address:
             "citation_id": house.castle.sections.get().citations.get().pk,
             "rule_id": Rule.objects.filter(ruleset__sheet_links__sheet=house.castle).first().pk,
             "run_id": house.run.pk,
+            "set_id": house.castle.question_sets.get().pk,
+            "report_id": house.castle.retrieval_reports.latest("pk").pk,
             "object_id": self._row(),
             "id": self._row(),
             "slug": "castle",
@@ -716,6 +734,7 @@ Call = Callable[[House, Path], list[object]]
 PUBLISHES = "Commands: `publish_sheet`, `rollback_sheet`, `schedule_sheet`"
 IMPORTS = "Commands: `import_sheet`, `export_sheet`"
 PROBES = "Commands: `run_probes`, `renew_evidence`"
+MEASURES = "Commands: `evaluate_retrieval`"
 TELLS = "Commands: `gate`, `stale_report`, `verify_history`, `verify_publications`"
 WITHDRAWS = "Commands: `withdraw_sheet`"
 COPIES = "Commands: `backup`, `restore`"
@@ -734,6 +753,12 @@ CALLS: list[tuple[str, str, Call, int]] = [
     (PROBES, "run_probes", lambda house, to: ["castle", "--suite", "castle-more", "--local"], 0),
     (PROBES, "run_probes", lambda house, to: ["castle", "--publication", "2", "--local"], 0),
     (PROBES, "renew_evidence", lambda house, to: [], 0),
+    (
+        MEASURES,
+        "evaluate_retrieval",
+        lambda house, to: ["castle", "--questions", "castle-questions"],
+        0,
+    ),
     (TELLS, "gate", lambda house, to: ["castle"], 1),
     (TELLS, "stale_report", lambda house, to: [], 0),
     (TELLS, "verify_history", lambda house, to: [], 0),
@@ -768,6 +793,7 @@ def test_every_command_of_ours_has_its_door() -> None:
 @door(WITHDRAWS)
 @door(IMPORTS)
 @door(PROBES)
+@door(MEASURES)
 @door(TELLS)
 @pytest.mark.usefixtures("client")
 @pytest.mark.parametrize(
@@ -1070,6 +1096,7 @@ PUBLICATIONS = "Publications are never changed or deleted."
 EVENTS = "Publication events are never changed or deleted."
 FOLLOWS = "What is live follows the newest publication event."
 ENDED_RUN = "A run that has ended is never changed."
+REPORTS = "Retrieval reports are never changed or deleted."
 CLOSED_SCHEDULE = "A schedule that is closed is never changed."
 
 Statement = Callable[[House], tuple[str, list[object]]]
@@ -1125,6 +1152,8 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
         "Schedules are never changed or deleted.",
         lambda _: ("DELETE FROM factsheets_schedule", []),
     ),
+    "report": (REPORTS, lambda _: ("UPDATE evals_retrievalreport SET content_hash = ''", [])),
+    "deleted report": (REPORTS, lambda _: ("DELETE FROM evals_retrievalreport", [])),
 }
 
 
@@ -1146,6 +1175,7 @@ TABLES = {
     "factsheets_publicationevent": EVENTS,
     "factsheets_sheetstate": "The state of a sheet is never deleted.",
     "factsheets_schedule": "Schedules are never changed or deleted.",
+    "evals_retrievalreport": REPORTS,
     "evals_run": "Runs are never changed or deleted.",
     "evals_attempt": "What happened in runs are never changed or deleted.",
     "evals_verdict": "What happened in runs are never changed or deleted.",
@@ -1178,7 +1208,18 @@ def test_no_row_is_replaced(house: House, table: str) -> None:
 REFUSED: dict[type[Model], type[Refused]] = {
     **dict.fromkeys(TRACKED, LeavesNoHistory),
     **dict.fromkeys(
-        (Publication, PublicationEvent, SheetState, Check, CheckItem, Run, Attempt, Turn, Verdict),
+        (
+            Publication,
+            PublicationEvent,
+            SheetState,
+            Check,
+            CheckItem,
+            Run,
+            Attempt,
+            Turn,
+            Verdict,
+            RetrievalReport,
+        ),
         PastTheGate,
     ),
 }
@@ -1288,6 +1329,7 @@ TASKS: list[tuple[str, str, Arguments]] = [
     ("evals.tasks.tick", "idle", lambda house: {}),
     ("evals.tasks.renew_evidence", "not due", lambda house: {}),
     ("evals.tasks.renew_evidence", "due", _renewal_is_due),
+    ("evals.tasks.measure_published", "due", lambda house: {}),
     ("factsheets.tasks.publish_due", "nothing", lambda house: {}),
     ("factsheets.tasks.publish_due", "closed", lambda house: _nothing(_waiting(house, minutes=-1))),
     *(

@@ -22,7 +22,17 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
-from evals.models import Attempt, Probe, Question, QuestionSet, Run, Suite, SuiteRequirement
+from evals import question_sets
+from evals.models import (
+    Attempt,
+    Probe,
+    Question,
+    QuestionSet,
+    RetrievalReport,
+    Run,
+    Suite,
+    SuiteRequirement,
+)
 from factsheets import checking, editing, roles
 from factsheets.models import (
     BotProfile,
@@ -128,6 +138,11 @@ PAGES: dict[str, tuple[Iterable[str] | None, Iterable[str] | None]] = {
     "runs:cancel": (None, {E, K, P}),
     "runs:progress": (EVERY_ROLE, None),
     "runs:detail": (EVERY_ROLE, None),
+    "runs:question_set": (EVERY_ROLE, None),
+    "runs:run_questions": (None, {E, K, P}),
+    "runs:compare_reports": (EVERY_ROLE, None),
+    "runs:retrieval_report": (EVERY_ROLE, None),
+    "runs:import_questions": ({K}, {K}),
 }
 SEEN, NO, HOME, LOG_IN, NO_SUCH_METHOD = "seen", "no", "led home", "log in", "no such method"
 
@@ -288,6 +303,8 @@ class Address:
             "citation_id": sheet.every[Citation].pk,
             "rule_id": sheet.every[Rule].pk,
             "run_id": sheet.run.pk,
+            "set_id": sheet.every[QuestionSet].pk,
+            "report_id": sheet.report.pk,
             "app_label": "factsheets",
             "content_type_id": 1,
             "url": "no-such-page",
@@ -348,6 +365,7 @@ class Rows:
     sheet: Sheet
     section: Section
     run: Run
+    report: RetrievalReport
     every: Mapping[type[Model], Any]
 
 
@@ -430,6 +448,11 @@ def _rows(word: str, source: Source, suite: Suite, rules: RuleSet) -> Rows:
     question = Question(question_set=questions, key=word, question=f"{word}?", scope="in")
     question.sections = [section.key]
     factories.save(question)
+    frozen = QuestionSet(slug=f"frozen-{word}", title=f"Frozen {word}", sheet=sheet)
+    factories.save(frozen)
+    asked = {"key": word, "question": f"{word}?", "scope": "in", "sections": [section.key]}
+    factories.save(Question(question_set=frozen, **asked))
+    report = question_sets.run(frozen, by=by, now=factories.NOON)
     member = Member(sheet=sheet, user=by, role=Member.Role.VIEWER)
     factories.save(member)
     plan = ReviewPlan(sheet=sheet, owner=by, interval="6 months")
@@ -443,6 +466,7 @@ def _rows(word: str, source: Source, suite: Suite, rules: RuleSet) -> Rows:
         sheet,
         section,
         run,
+        report,
         {
             Sheet: sheet,
             Section: section,
