@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 
 from evals import attempts, exchange, runs
-from evals.models import Probe, Run, Suite, SuiteRequirement
+from evals.models import Probe, Question, QuestionSet, Run, Suite, SuiteRequirement
 from factsheets import checking, editing, publishing, scheduling
 from factsheets.models import (
     Citation,
@@ -125,6 +125,34 @@ def probe(of: Suite, key: str = "asks-hours", *, by: User | None = None, **value
         must=values.pop("must", Probe.Must.ANSWER),
         checks=values.pop("checks", [{"type": "contains-any", "values": ["ten"], "match": "word"}]),
         position=values.pop("position", editing.next_position(Probe.objects.filter(suite=of))),
+        **values,
+    )
+    save(row, by=by)
+    return row
+
+
+def question_set(of: Sheet, slug: str = "visitors", *, by: User | None = None) -> QuestionSet:
+    """A set with one question that the section above answers, and one that it does not."""
+    row = QuestionSet(slug=slug, title="What visitors ask", sheet=of)
+    save(row, by=by)
+    question(row, by=by)
+    question(row, "opera", question="Who wrote this opera?", sections=[], scope="out", trap="plain")
+    return row
+
+
+def question(
+    of: QuestionSet, key: str = "closing", *, by: User | None = None, **values: Any
+) -> Question:
+    """A question that the section above answers."""
+    row = Question(
+        question_set=of,
+        key=key,
+        question=values.pop("question", "When does the castle close?"),
+        scope=values.pop("scope", "in"),
+        sections=values.pop("sections", ["hours"]),
+        position=values.pop(
+            "position", editing.next_position(Question.objects.filter(question_set=of))
+        ),
         **values,
     )
     save(row, by=by)
