@@ -147,7 +147,7 @@ def question(
     row = Question(
         question_set=of,
         key=key,
-        question=values.pop("question", "When does the castle close?"),
+        question=values.pop("question", "Does it close at five?"),
         scope=values.pop("scope", "in"),
         sections=values.pop("sections", ["hours"]),
         position=values.pop(

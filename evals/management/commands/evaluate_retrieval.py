@@ -99,7 +99,7 @@ class Command(SheetCommand):
                 value = f"{figure['value']:7.3f}  {figure['low']:.3f} to {figure['high']:.3f}"
                 self.say(f"{measuring.NAMES[name]:<24} {value:<26} {figure['of']}")
         misses = [miss for miss in report.misses if miss["part"] in parts]
-        self.say(f"\n{len(misses)} misses.")
+        self.say(f"\n{len(misses)} {'miss' if len(misses) == 1 else 'misses'}.")
         for miss in misses:
             self.say(f"{miss['key']}: {_why(miss)}")
         for each in quoted:
