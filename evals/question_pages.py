@@ -70,6 +70,7 @@ def question_set(request: HttpRequest, set_id: int) -> HttpResponse:
         quoted=question_sets.quoted(found, content),
         publications=found.sheet.publications.order_by("-number").values_list("number", flat=True),
         rules=list(baselines.RULES),
+        trials=found.trials.defer("content", "rules_text").order_by("-started_at", "-id")[:NEWEST],
         may_run=request.user.has_perm("evals.start_run", found),
         may_import=request.user.has_perm("evals.change_questionset", found),
     )

@@ -160,12 +160,7 @@ def run(
     """
     if question_set.frozen_at is None and by is not None:
         question_set = freeze(question_set, by=by, now=now)
-    questions = _questions(question_set)
-    if hash_of(questions) != question_set.frozen_hash:
-        raise SetAltered(
-            f"The questions of {question_set.slug} are not those that were frozen; find out who "
-            "altered them in the database, and copy the set under a new name."
-        )
+    questions = frozen_questions(question_set)
     content = _content(question_set.sheet, publication)
     outcomes = outcomes_of(questions, content)
     report = RetrievalReport.objects.create(
@@ -184,6 +179,17 @@ def run(
     )
     log.info("question set %s: report %s", question_set.pk, report.pk)
     return report
+
+
+def frozen_questions(question_set: QuestionSet) -> list[Question]:
+    """The questions of a frozen set. Raises NoQuestions, or SetAltered where they are others."""
+    questions = _questions(question_set)
+    if hash_of(questions) != question_set.frozen_hash:
+        raise SetAltered(
+            f"The questions of {question_set.slug} are not those that were frozen; find out who "
+            "altered them in the database, and copy the set under a new name."
+        )
+    return questions
 
 
 def outcomes_of(questions: Iterable[Question], content: BotSheet) -> list[measuring.Outcome]:

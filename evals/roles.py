@@ -18,6 +18,8 @@ _SEE = tuple(
         "spend",
         "suite",
         "suiterequirement",
+        "trial",
+        "trialanswer",
         "turn",
         "verdict",
     )

@@ -9,7 +9,7 @@ from celery import shared_task
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from evals import attempts, question_sets, renewal, runs
+from evals import attempts, question_sets, renewal, runs, trials
 from factsheets import health
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,8 @@ def tick(**_later: object) -> None:
     health.beat(now=timezone.now())
     for run_id in runs.open_runs():
         advance_run.delay(run_id=str(run_id))
+    for trial_id in trials.waiting(now=timezone.now()):
+        work_on_trial.delay(trial_id=trial_id)
 
 
 @shared_task
@@ -59,3 +61,18 @@ def renew_evidence(**_later: object) -> None:
 @shared_task
 def measure_published(**_later: object) -> None:
     question_sets.measure_due(now=timezone.now())
+
+
+def dispatch_trial(trial_id: int) -> bool:
+    """Send a trial to the workers. False when the broker is out of reach: the tick sends it."""
+    try:
+        work_on_trial.delay(trial_id=trial_id)
+    except OperationalError:
+        log.warning("the broker is out of reach; trial %s begins when it is back", trial_id)
+        return False
+    return True
+
+
+@shared_task
+def work_on_trial(*, trial_id: int, **_later: object) -> None:
+    trials.work(trial_id, clock=timezone.now)

@@ -73,6 +73,11 @@ EVALS: tuple[Trigger, ...] = (
         if t.event == "TRUNCATE"
     ),
     *append_only("evals_retrievalreport", "Retrieval reports"),
+    *append_only("evals_trialanswer", "Answers of a trial"),
+    Trigger(
+        "evals_trial", "UPDATE", "A trial that is closed is never changed.", "OLD.state <> 'open'"
+    ),
+    *(t for t in append_only("evals_trial", "Trials") if t.event != "UPDATE"),
     Trigger(
         "factsheets_publication",
         "INSERT",

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from evals import gates, question_pages, views
+from evals import gates, question_pages, trial_pages, views
 
 app_name = "runs"
 
@@ -20,6 +20,8 @@ urlpatterns = [
         question_pages.import_questions,
         name="import_questions",
     ),
+    path("questions/<int:set_id>/trial/", trial_pages.start_trial, name="start_trial"),
+    path("trials/<int:trial_id>/", trial_pages.trial, name="trial"),
     path("<uuid:run_id>/", views.detail, name="detail"),
     path("<uuid:run_id>/cancel/", views.cancel, name="cancel"),
 ]

@@ -124,3 +124,17 @@ def _claims_of(reply: str) -> Iterator[str]:
         sentence = _GREETING.sub("", span.of(reply).translate(_ALIKE).casefold())
         if not _NO_CLAIM.search(sentence):
             yield sentence
+
+
+def supported(reply: str, sheet: BotSheet) -> float | None:
+    """The share of a reply's claims that some section has enough of; None where it makes none.
+
+    A sign, not a proof: a wrong sentence of right words counts as supported.
+    """
+    windows = windows_of(sheet)
+    best = [
+        max(windows.best(sentence).values(), default=0.0)
+        for sentence in _claims_of(reply)
+        if len(frozenset(windows.analyser.words(sentence))) >= LEAST_WORDS
+    ]
+    return sum(share >= ENOUGH for share in best) / len(best) if best else None

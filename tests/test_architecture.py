@@ -42,6 +42,7 @@ CORE = {
     "factsheets.bot.providers",
     "evals.graders",
     "evals.scoring",
+    "evals.trial_scoring",
     "evals.measuring",
 }
 #: Calls a service, so it reads its key and address from the settings.
@@ -85,6 +86,7 @@ WRITERS = {
     "factsheets.usage",
     "evals.runs",
     "evals.renewal",
+    "evals.trials",
     "evals.notices",
     "evals.attempts",
     "evals.exchange",

@@ -3,6 +3,7 @@
 from evals.models.question_sets import Question, QuestionSet, RetrievalReport
 from evals.models.runs import Attempt, Run, Spend, Turn, Verdict
 from evals.models.suites import Probe, Suite, SuiteRequirement
+from evals.models.trials import Trial, TrialAnswer
 
 __all__ = [
     "Attempt",
@@ -14,6 +15,8 @@ __all__ = [
     "Spend",
     "Suite",
     "SuiteRequirement",
+    "Trial",
+    "TrialAnswer",
     "Turn",
     "Verdict",
 ]

@@ -41,6 +41,8 @@ from evals.models import (
     RetrievalReport,
     Run,
     Spend,
+    Trial,
+    TrialAnswer,
     Turn,
     Verdict,
 )
@@ -64,7 +66,9 @@ from factsheets.models import (
     Section,
     Sheet,
     SheetState,
+    SizeReport,
     SlugAlias,
+    TokenCount,
     TrackedModel,
     UseLog,
     UseRecord,
@@ -262,7 +266,7 @@ EDITED = set(TRACKED)
 UNLISTED = {
     *(SheetState, SlugAlias, CheckItem, Heartbeat, RetrievalReport, Turn, Verdict, Spend),
     # These have pages of their own, below a sheet.
-    *(ApiKey, UseLog, UseRecord),
+    *(ApiKey, UseLog, UseRecord, SizeReport, TokenCount, Trial, TrialAnswer),
     *HISTORIES,
 }
 
@@ -522,6 +526,8 @@ PAGES = {
     "runs:compare_reports": OTHERS,
     "runs:retrieval_report": OTHERS,
     "runs:import_questions": OTHERS,
+    "runs:start_trial": OTHERS,
+    "runs:trial": OTHERS,
     "runs:gates": OTHERS,
     "runs:run_all": OTHERS,
     "new_sheet": OTHERS,
@@ -1226,8 +1232,8 @@ REFUSED: dict[type[Model], type[Refused]] = {
 #: Rows that neither bots nor the gate read; a schedule asks the gate at its time.
 HARMLESS = {
     *(ChangeSet, Heartbeat, Outbox, Schedule, SlugAlias, Spend),
-    # A key reads what is live, and makes none of it.
-    *(ApiKey, UseLog, UseRecord),
+    # A key reads what is live, and makes none of it; sizes and trials advise people.
+    *(ApiKey, UseLog, UseRecord, SizeReport, TokenCount, Trial, TrialAnswer),
     *HISTORIES,
 }
 

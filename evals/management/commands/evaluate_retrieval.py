@@ -54,7 +54,7 @@ class Command(SheetCommand):
 
     def act(self, **options: Any) -> int:
         sheet = sheet_named(options["slug"])
-        chosen = _set_named(sheet, options["questions"])
+        chosen = set_named(sheet, options["questions"])
         by = (
             person_named(options["by"], "evals.start_run", on=sheet)
             if options["by"] is not None
@@ -136,7 +136,7 @@ def _as_json(
     }
 
 
-def _set_named(sheet: Sheet, slug: str) -> QuestionSet:
+def set_named(sheet: Sheet, slug: str) -> QuestionSet:
     sets = QuestionSet.objects.present().filter(sheet=sheet).select_related("sheet__bot")
     found = sets.filter(slug=slug).first()
     if found is None:

@@ -22,7 +22,7 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 
-from evals import question_sets
+from evals import question_sets, trials
 from evals.models import (
     Attempt,
     Probe,
@@ -32,6 +32,7 @@ from evals.models import (
     Run,
     Suite,
     SuiteRequirement,
+    Trial,
 )
 from factsheets import checking, editing, roles
 from factsheets.models import (
@@ -140,6 +141,8 @@ PAGES: dict[str, tuple[Iterable[str] | None, Iterable[str] | None]] = {
     "runs:detail": (EVERY_ROLE, None),
     "runs:question_set": (EVERY_ROLE, None),
     "runs:run_questions": (None, {E, K, P}),
+    "runs:start_trial": (None, {E, K, P}),
+    "runs:trial": (EVERY_ROLE, None),
     "runs:compare_reports": (EVERY_ROLE, None),
     "runs:retrieval_report": (EVERY_ROLE, None),
     "runs:import_questions": ({K}, {K}),
@@ -305,6 +308,7 @@ class Address:
             "run_id": sheet.run.pk,
             "set_id": sheet.every[QuestionSet].pk,
             "report_id": sheet.report.pk,
+            "trial_id": sheet.trial.pk,
             "app_label": "factsheets",
             "content_type_id": 1,
             "url": "no-such-page",
@@ -366,6 +370,7 @@ class Rows:
     section: Section
     run: Run
     report: RetrievalReport
+    trial: Trial
     every: Mapping[type[Model], Any]
 
 
@@ -453,6 +458,8 @@ def _rows(word: str, source: Source, suite: Suite, rules: RuleSet) -> Rows:
     asked = {"key": word, "question": f"{word}?", "scope": "in", "sections": [section.key]}
     factories.save(Question(question_set=frozen, **asked))
     report = question_sets.run(frozen, by=by, now=factories.NOON)
+    trial = trials.start(frozen, by=by, now=factories.NOON)
+    trials.work(trial.pk, clock=lambda: factories.NOON)
     member = Member(sheet=sheet, user=by, role=Member.Role.VIEWER)
     factories.save(member)
     plan = ReviewPlan(sheet=sheet, owner=by, interval="6 months")
@@ -467,6 +474,7 @@ def _rows(word: str, source: Source, suite: Suite, rules: RuleSet) -> Rows:
         section,
         run,
         report,
+        trial,
         {
             Sheet: sheet,
             Section: section,
