@@ -35,7 +35,7 @@ format: setup ## Format and mend what can be mended
 	@$(PY) -m ruff format .
 	@$(PY) -m ruff check --fix .
 
-bench: setup ## Measure speed against named baselines; writes docs/benchmarks.md
+bench: setup ## Measure against named baselines; writes docs/benchmarks.md (BENCH_DATA=FOLDER: public questions)
 	@$(PY) -m scripts.bench
 
 lock: setup ## Lock the requirements again

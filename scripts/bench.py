@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts import bench_retrieval
 from tests.flows.product import Product
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,6 +47,8 @@ def main() -> int:
         sections.append(("A probe run on the worker", _probes(product)))
         sections.append(("A history of 10,000 saves", _history(product)))
     sections.append(("Retrieval", _retrieval()))
+    for title, rows in bench_retrieval.sections():
+        sections.append((title, [Row(*row) for row in rows]))
     sections.append(("From a bare clone to the served sheet", _demo()))
     page = _page(sections)
     print(page)

@@ -89,7 +89,23 @@ _SHORT_FORMS = tuple(
     )
 )  # fmt: skip
 
+#: The short forms that may stand without an apostrophe; a text without either is spared the search.
+_BARE_SHORT_FORMS = frozenset(
+    [
+        *("wont", "shant", "cant", "im", "ive", "youve", "weve", "theyve"),
+        *(
+            f"{verb}nt"
+            for verb in (
+                *("do", "does", "did", "is", "are", "was", "were", "has", "have", "had"),
+                *("could", "would", "should", "must", "need"),
+            )
+        ),
+        *(f"{word}s" for word in ("what", "where", "when", "who", "how", "that", "there", "here")),
+    ]
+)
 
+
+@lru_cache(maxsize=256)
 def base_of(language: str) -> str:
     """The language itself, without script, region or variant: "en" of "en-GB"."""
     return language.replace("_", "-").split("-")[0].lower()
@@ -120,10 +136,12 @@ def with_pairs(words: Sequence[str]) -> tuple[str, ...]:
 
 def _fold(text: str, base: str) -> str:
     """Lower case, straight apostrophes, no accents on Latin letters, short forms written out."""
-    text = unicodedata.normalize("NFKD", text.translate(_APOSTROPHES).casefold())
-    text = unicodedata.normalize("NFC", _LATIN_MARKS.sub("", text))
+    text = text.translate(_APOSTROPHES).casefold()
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", text)
+        text = unicodedata.normalize("NFC", _LATIN_MARKS.sub("", text))
     text = _TIME_OF_DAY.sub(".", text)
-    if base == "en":
+    if base == "en" and ("'" in text or not _BARE_SHORT_FORMS.isdisjoint(_WORD.findall(text))):
         for pattern, full in _SHORT_FORMS:
             text = pattern.sub(full, text)
     return text

@@ -13,7 +13,7 @@ import heapq
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -105,18 +105,13 @@ class Index:
         for position, count in enumerate(counts):
             for term, times in count.items():
                 frequencies[term][position] = times
-        return cls(
-            kept,
-            analyser,
-            tuple(map(frozenset, words)),
-            lengths,
-            {term: _scores(places, lengths) for term, places in frequencies.items()},
-        )
+        postings = {term: _scores(places, lengths) for term, places in frequencies.items()}
+        return cls(kept, analyser, tuple(map(frozenset, words)), lengths, postings)
 
     def search(self, question: str) -> Retrieval:
         """The best chunks for a question; of equals, the one that comes first in the sheet."""
         words = self.analyser.words(question)
-        hits = self._ranked(words, MOST_HITS)
+        hits = self._ranked(words, MOST_HITS, LEAST_SHARE)
         kept = tuple(hit for hit in hits if hit.score >= LEAST_SHARE * hits[0].score)
         return Retrieval(kept, self._question_words(words, kept))
 
@@ -128,27 +123,27 @@ class Index:
         """ln(1 + (N - n + 0.5) / (n + 0.5)): N chunks, n of which have the term."""
         return _idf(len(self.chunks), len(self.postings.get(term, {})))
 
-    def _ranked(self, words: Sequence[str], most: int) -> tuple[Hit, ...]:
+    def _ranked(self, words: Sequence[str], most: int, least: float = 0.0) -> tuple[Hit, ...]:
+        """The best chunks; those under a share of the very best may be among them or not."""
         terms = {
             term: self.postings[term]
             for term in dict.fromkeys(analysis.with_pairs(words))
             if term in self.postings
         }
-        sums: defaultdict[int, float] = defaultdict(float)
-        for places in terms.values():
-            for position, score in places.items():
-                sums[position] += score
-        hits = [(position, self._hit(terms, position)) for position in _best(sums, most)]
+        sums = _sums(terms.values())
+        hits = [(position, self._hit(terms, position)) for position in _best(sums, most, least)]
         hits.sort(key=lambda found: (-found[1].score, found[0]))
         return tuple(hit for _, hit in hits[:most])
 
     def _hit(self, terms: Mapping[str, Mapping[int, float]], position: int) -> Hit:
         trace = tuple(
-            TermScore(term, places[position])
-            for term, places in terms.items()
-            if position in places
+            [
+                TermScore(term, places[position])
+                for term, places in terms.items()
+                if position in places
+            ]
         )
-        return Hit(self.chunks[position], math.fsum(added.score for added in trace), trace)
+        return Hit(self.chunks[position], math.fsum([added.score for added in trace]), trace)
 
     def _question_words(
         self, words: Sequence[str], hits: tuple[Hit, ...]
@@ -173,12 +168,32 @@ def _scores(places: Mapping[int, int], lengths: Sequence[int]) -> dict[int, floa
     }
 
 
-def _best(sums: Mapping[int, float], most: int) -> list[int]:
-    """The positions that may be among the best: sums taken in passing are exact to a hair."""
-    if len(sums) <= most:
-        return list(sums)
-    least = heapq.nlargest(most, sums.values())[-1] * (1 - 1e-9)
-    return [position for position, total in sums.items() if total >= least]
+def _sums(postings: Collection[Mapping[int, float]]) -> dict[int, float]:
+    """The score of every chunk that has a term, summed in any order: exact to a hair."""
+    # The longest is copied whole, which is most of the work.
+    longest = max(postings, key=len, default={})
+    sums = dict(longest)
+    so_far = sums.get
+    for places in postings:
+        if places is not longest:
+            for position, score in places.items():
+                sums[position] = so_far(position, 0.0) + score
+    return sums
+
+
+_HAIR = 1e-9
+
+
+def _best(sums: Mapping[int, float], most: int, least: float) -> list[int]:
+    """The positions that may be among the best, given sums that are exact to a hair."""
+    if not sums:
+        return []
+    bar = least * max(sums.values()) * (1 - _HAIR)
+    found = [position for position, total in sums.items() if total >= bar]
+    if len(found) > most:
+        bar = heapq.nlargest(most, [sums[position] for position in found])[-1] * (1 - _HAIR)
+        found = [position for position in found if sums[position] >= bar]
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import bm25s
@@ -100,6 +101,39 @@ def test_the_best_hit_is_the_one_that_bm25s_finds(name):
     assert len(asked) > 25
     assert [index.chunks.index(hit.chunk) for hit, _ in asked] == [int(s.argmax()) for s in theirs]
     assert [h.score for h, _ in asked] == pytest.approx([s.max() for s in theirs], rel=1e-4)
+
+
+@pytest.mark.parametrize("name", demo.NAMES)
+def test_no_better_chunk_is_passed_over(name):
+    index = retrieval.index_of(demo.sheet(name))
+
+    for question in demo.questions(name):
+        terms = dict.fromkeys(index.analyser.terms(question["question"]))
+        scores = [
+            math.fsum(index.postings.get(term, {}).get(place, 0.0) for term in terms)
+            for place in range(len(index.chunks))
+        ]
+        by_hand = sorted((-score, place) for place, score in enumerate(scores) if score)
+
+        ranked = index.ranked(question["question"], 10)
+        hits = index.search(question["question"]).hits
+
+        assert [(-hit.score, index.chunks.index(hit.chunk)) for hit in ranked] == by_hand[:10]
+        assert [-hit.score for hit in hits] == [
+            score for score, _ in by_hand[:5] if score <= retrieval.LEAST_SHARE * by_hand[0][0]
+        ]
+
+
+def test_every_short_form_that_may_stand_bare_is_looked_for():
+    words = [*rarity._table(), *analysis._BARE_SHORT_FORMS, "lets", "its", "ill", "id", "were"]
+
+    written_out = {
+        word
+        for word in words
+        if any(p.sub(full, word) != word for p, full in analysis._SHORT_FORMS)
+    }
+
+    assert written_out == analysis._BARE_SHORT_FORMS
 
 
 def test_a_score_is_the_sum_of_what_its_terms_add():
