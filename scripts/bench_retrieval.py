@@ -338,7 +338,7 @@ def _speed(data: Sequence[Data]) -> list[Cells]:
     asked = chance.sample(questions, QUERIES)
     rows = []
     for count in (50, 1000):
-        chosen = [texts[n % len(texts)] for n in range(count)]
+        chosen = _distinct(texts, count)
         sheet = BotSheet(
             "en", "Sheet", tuple(BotSection(f"s{n}", "", "", t) for n, t in enumerate(chosen))
         )
@@ -371,6 +371,20 @@ def _speed(data: Sequence[Data]) -> list[Cells]:
             ("memory of that index, text left out", f"{_memory(sheet):,.1f} MB", "", "", "")
         )
     return rows
+
+
+def _distinct(texts: Sequence[str], count: int) -> list[str]:
+    """So many texts of which none stands twice: paragraphs, or halves where they are too few."""
+    if count <= len(texts):
+        return list(texts[:count])
+    halves = [
+        " ".join(half)
+        for words in map(str.split, texts)
+        for half in (words[: len(words) // 2], words[len(words) // 2 :])
+    ]
+    if count > len(halves):
+        sys.exit(f"error: the files in BENCH_DATA have too few paragraphs for {count:,} sections.")
+    return halves[:count]
 
 
 def _in_turn(index: Index, search: Search, asked: Sequence[str]) -> tuple[list[float], list[float]]:

@@ -121,7 +121,10 @@ class Analyser:
         """The content words of a text as stems, in order, repetitions kept."""
         base = base_of(self.language)
         stop, algorithm = STOP_WORDS.get(base, frozenset()), STEMMERS.get(base, "")
-        found = _WORD.findall(_fold(text, base))
+        folded = _fold(text)
+        found = _WORD.findall(folded)
+        if base == "en" and ("'" in folded or not _BARE_SHORT_FORMS.isdisjoint(found)):
+            found = _WORD.findall(_written_out(folded))
         return tuple(_stem(algorithm, word) for word in found if word not in stop)
 
     def terms(self, text: str) -> tuple[str, ...]:
@@ -134,16 +137,19 @@ def with_pairs(words: Sequence[str]) -> tuple[str, ...]:
     return (*words, *(f"{first} {second}" for first, second in pairwise(words)))
 
 
-def _fold(text: str, base: str) -> str:
-    """Lower case, straight apostrophes, no accents on Latin letters, short forms written out."""
+def _fold(text: str) -> str:
+    """Lower case, straight apostrophes, no accents on Latin letters, times with a point."""
     text = text.translate(_APOSTROPHES).casefold()
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
         text = unicodedata.normalize("NFC", _LATIN_MARKS.sub("", text))
-    text = _TIME_OF_DAY.sub(".", text)
-    if base == "en" and ("'" in text or not _BARE_SHORT_FORMS.isdisjoint(_WORD.findall(text))):
-        for pattern, full in _SHORT_FORMS:
-            text = pattern.sub(full, text)
+    return _TIME_OF_DAY.sub(".", text) if ":" in text else text
+
+
+def _written_out(text: str) -> str:
+    """English short forms as the words that they stand for."""
+    for pattern, full in _SHORT_FORMS:
+        text = pattern.sub(full, text)
     return text
 
 

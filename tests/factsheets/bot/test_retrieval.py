@@ -208,7 +208,7 @@ def test_the_digest_stays_while_nothing_changes():
         (chunking, "MAX_WORDS", 200),
         (analysis, "STOP_WORDS", {"en": frozenset({"the"})}),
         (rarity, "of", lambda stem, language: 1.0),
-        (analysis, "_fold", lambda text, base: text),
+        (analysis, "_fold", lambda text: text),
     ],
 )
 def test_a_change_in_any_step_changes_the_digest(monkeypatch, module, name, value):
