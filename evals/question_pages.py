@@ -115,6 +115,26 @@ def run_questions(request: HttpRequest, set_id: int) -> HttpResponse:
 
 
 @admin.site.admin_view
+@require_POST
+def copy_questions(request: HttpRequest, set_id: int) -> HttpResponse:
+    """The same questions under a new name, to be changed."""
+    found = _set_for(request, set_id, "evals.change_questionset")
+    try:
+        made = question_sets.copy(
+            found,
+            slug=request.POST.get("slug", "").strip(),
+            title=request.POST.get("title", ""),
+            by=person(request),
+            now=timezone.now(),
+        )
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return redirect("runs:question_set", found.pk)
+    messages.success(request, f"“{made}” has the same questions, and they may change.")
+    return redirect("runs:question_set", made.pk)
+
+
+@admin.site.admin_view
 @require_safe
 def report(request: HttpRequest, report_id: int) -> HttpResponse:
     """One report: figures with intervals, the curve, and every miss with what ranked above."""

@@ -14,6 +14,7 @@ urlpatterns = [
     path("questions/<int:set_id>/", question_pages.question_set, name="question_set"),
     path("questions/<int:set_id>/run/", question_pages.run_questions, name="run_questions"),
     path("questions/<int:set_id>/compare/", question_pages.compare_reports, name="compare_reports"),
+    path("questions/<int:set_id>/copy/", question_pages.copy_questions, name="copy_questions"),
     path("retrieval/<int:report_id>/", question_pages.report, name="retrieval_report"),
     path(
         "questions/of/<int:sheet_id>/import/",

@@ -187,6 +187,35 @@ def test_a_section_that_quotes_a_question_is_shown(visitors: QuestionSet, live: 
     assert "section hours: question closing" in page.text
 
 
+# ---- copying ----
+
+
+def test_a_rule_keeper_copies_a_frozen_set_to_change_it(visitors: QuestionSet) -> None:
+    run(visitors)
+    keeper = enter(roles.RULE_KEEPER)
+    form = Page(keeper.get(address("question_set", visitors.pk))).form_to(
+        address("copy_questions", visitors.pk)
+    )
+
+    answer = keeper.post(
+        form.attributes["action"], {**form.data, "slug": "guests", "title": "Guests"}, follow=True
+    )
+
+    made = QuestionSet.objects.get(slug="guests")
+    assert answer.redirect_chain == [(address("question_set", made.pk), 302)]
+    assert (made.frozen_at, made.questions.count()) == (None, 2)
+
+
+@pytest.mark.parametrize("slug", ["visitors", "", "two words", "x" * 81])
+def test_a_name_that_cannot_be_is_refused(visitors: QuestionSet, slug: str) -> None:
+    answer = enter(roles.RULE_KEEPER).post(
+        address("copy_questions", visitors.pk), {"slug": slug, "title": "Guests"}, follow=True
+    )
+
+    assert [m.level_tag for m in answer.context["messages"]] == ["error"]
+    assert QuestionSet.objects.count() == 1
+
+
 # ---- importing ----
 
 

@@ -523,6 +523,7 @@ PAGES = {
     "runs:detail": OTHERS,
     "runs:question_set": OTHERS,
     "runs:run_questions": OTHERS,
+    "runs:copy_questions": OTHERS,
     "runs:compare_reports": OTHERS,
     "runs:retrieval_report": OTHERS,
     "runs:import_questions": OTHERS,

@@ -143,6 +143,7 @@ PAGES: dict[str, tuple[Iterable[str] | None, Iterable[str] | None]] = {
     "runs:run_questions": (None, {E, K, P}),
     "runs:start_trial": (None, {E, K, P}),
     "runs:trial": (EVERY_ROLE, None),
+    "runs:copy_questions": (None, {K}),
     "runs:compare_reports": (EVERY_ROLE, None),
     "runs:retrieval_report": (EVERY_ROLE, None),
     "runs:import_questions": ({K}, {K}),
