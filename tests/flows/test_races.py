@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,7 @@ from django.db import connection
 
 from evals import alarms, attempts, renewal, runs, verification
 from evals.models import Probe, Run, Suite, SuiteRequirement
-from factsheets import canonical, editing, publishing, scheduling
+from factsheets import canonical, editing, keys, publishing, scheduling, usage, use_logs
 from factsheets.errors import Refused
 from factsheets.models import (
     BotProfile,
@@ -738,3 +738,89 @@ def test_two_beats_that_renew_at_once_start_one_run() -> None:
     assert renewal.due(now=now) == []
     assert len(_books(of)) == 1
     _nothing_is_wrong()
+
+
+# Use
+
+
+def _posts(
+    of: Sheet, *references: str, sections: tuple[str, ...] = ("hours",)
+) -> Callable[[], Any]:
+    entries = [usage.Entry(reference, NOON, sections) for reference in references]
+    return lambda: usage.record(of, entries, LATER)
+
+
+def test_of_two_same_batches_at_once_each_answer_counts_once() -> None:
+    of = factories.published_sheet()
+    first = set()
+
+    for n, pauses in enumerate(_tries("two batches")):
+        references = [f"{n}-{m}" for m in range(50)]
+        ends = _at_once(_posts(of, *references), _posts(of, *reversed(references)), pauses)
+
+        first.add(_only((ends[0].recorded, ends[1].recorded)))
+        assert sorted((end.recorded, end.repeated) for end in ends) == [(0, 50), (50, 0)]
+        assert of.use.count() == 50 * (n + 1)
+
+    assert first == {0, 1}
+
+
+def test_of_two_batches_at_once_that_disagree_one_is_refused_whole() -> None:
+    of = factories.published_sheet()
+    first = set()
+
+    for n, pauses in enumerate(_tries("two batches that disagree")):
+        ends = _at_once(
+            _posts(of, f"{n}-a", f"{n}-b"), _posts(of, f"{n}-b", f"{n}-c", sections=()), pauses
+        )
+
+        winner = _only(ends)
+        first.add(winner)
+        assert isinstance(ends[1 - winner], usage.ReferenceTaken)
+        assert of.use.count() == 2 * (n + 1)
+
+    assert first == {0, 1}
+
+
+def test_of_two_same_logs_at_once_one_is_taken() -> None:
+    of, anna = factories.published_sheet(), factories.person()
+    line = '{"question": "When?", "reply": "The castle opens at ten in the morning.", "at": "%s"}'
+    first = set()
+
+    for n, pauses in enumerate(_tries("two logs")):
+        data = (line % f"2026-06-01T12:00:{n:02}Z").encode()
+        lines = use_logs.read(data, zone=UTC, now=LATER)
+        take = partial(usage.take_log, of, lines, by=anna, keeps_texts=False, now=LATER)
+        ends = _at_once(take, take, pauses)
+
+        winner = _only(ends)
+        first.add(winner)
+        assert isinstance(ends[1 - winner], use_logs.LogRefused)
+        assert of.use.count() == of.use_logs.count() == n + 1
+
+    assert first == {0, 1}
+
+
+def test_of_two_keys_of_one_name_made_at_once_one_is_made() -> None:
+    of, anna = factories.published_sheet(), factories.person()
+    first = set()
+
+    for n, pauses in enumerate(_tries("two keys")):
+        make = partial(
+            keys.issue,
+            sheet=of,
+            name=f"bot {n}",
+            scopes=["read"],
+            expires_on=None,
+            by=anna,
+            now=NOON,
+            today=NOON.date(),
+        )
+        ends = _at_once(make, make, pauses)
+
+        winner = _only(ends)
+        first.add(winner)
+        assert isinstance(ends[1 - winner], keys.KeyNotMade)
+        assert of.api_keys.count() == n + 1
+
+    assert first == {0, 1}
