@@ -36,7 +36,7 @@ class KeyForm(forms.Form):
     expires_on = forms.DateField(
         label="Last day",
         required=False,
-        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        widget=forms.DateInput(attrs={"type": "date", "class": "m-input"}, format="%Y-%m-%d"),
         help_text="Empty: until it is revoked.",
         error_messages={"invalid": "Choose a day such as 2027-06-01."},
     )

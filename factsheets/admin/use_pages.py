@@ -42,10 +42,14 @@ class LogForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer as the list shows it: each section of the sheet, whether it is tagged, and why."""
+    """One answer as the list shows it: its tags in words, and what else it might be tagged with.
+
+    `gone` are the keys of tags whose sections are out of use.
+    """
 
     row: UseRecord
-    choices: tuple[tuple[Section, bool, float | None], ...]
+    tags: tuple[str, ...]
+    choices: tuple[tuple[Section, bool], ...]
     gone: tuple[str, ...]
 
 
@@ -91,7 +95,7 @@ def use(request: HttpRequest, sheet_id: int) -> HttpResponse:
         logs=sheet.use_logs.select_related("uploaded_by").order_by("-id")[:PER_PAGE],
         form=form,
         largest=use_logs.LARGEST // 1_000_000,
-        most=use_logs.MOST_LINES,
+        most=f"{use_logs.MOST_LINES:,}",
         zone=timezone.get_default_timezone_name(),
     )
 
@@ -178,11 +182,19 @@ def _period(request: HttpRequest) -> tuple[date, date]:
 
 
 def _answer(row: UseRecord, sections: list[Section]) -> Answer:
-    return Answer(
-        row,
-        tuple((each, each.key in row.sections, row.support.get(each.key)) for each in sections),
-        tuple(sorted(set(row.sections) - {each.key for each in sections})),
+    gone = tuple(sorted(set(row.sections) - {section.key for section in sections}))
+    headings = {section.key: section.heading for section in sections}
+    tags = (
+        f"{headings.get(key, f'{key} (out of use)')}{_share(row.support.get(key))}"
+        for key in (*(key for key in headings if key in row.sections), *gone)
     )
+    choices = tuple((section, section.key in row.sections) for section in sections)
+    return Answer(row, tuple(tags), choices, gone)
+
+
+def _share(share: float | None) -> str:
+    """How much of a sentence stands there, where a machine found that."""
+    return "" if share is None else f" ({share:.0%} of a sentence)"
 
 
 def _back(request: HttpRequest, sheet: Sheet) -> HttpResponseRedirect:

@@ -26,6 +26,8 @@ PAGES = [
     "factsheets/sheet/{sheet}/size/",
     "factsheets/sheet/{sheet}/split/",
     "factsheets/sheet/{sheet}/past/",
+    "factsheets/sheet/{sheet}/keys/",
+    "factsheets/sheet/{sheet}/use/",
     "factsheets/sheet/{sheet}/withdraw/",
     "factsheets/sheet/{sheet}/rollback/?to=1",
     "factsheets/sheet/stale-report/",
@@ -47,9 +49,12 @@ def keys(product: Product) -> dict[str, str]:
     )
     assert published.code == 0, published.err
     edit = (
-        "from django.utils import timezone; from factsheets import editing; "
+        "from django.utils import timezone; from factsheets import editing, keys, usage; "
         "from factsheets.commands import import_account; from factsheets.models import Section\n"
-        "row = Section.objects.earliest('pk')\n"
+        "row, now, today = Section.objects.earliest('pk'), timezone.now(), timezone.localdate()\n"
+        "keys.issue(sheet=row.sheet, name='bot', scopes=['usage'], expires_on=None, "
+        "by=import_account(), now=now, today=today)\n"
+        "usage.record(row.sheet, [usage.Entry('a-1', now, (row.key,))], now)\n"
         "editing.change(row, by=import_account(), reason='x', now=timezone.now(), body='New text.')"
     )
     assert product.command("shell", "-v", "0", "--no-imports", "-c", edit).code == 0
