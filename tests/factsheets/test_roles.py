@@ -14,8 +14,16 @@ pytestmark = pytest.mark.django_db
 
 #: What a role may do, and what it must not, as the roles are meant.
 MAY: dict[str, tuple[str, ...]] = {
-    "viewer": ("factsheets.view_sheet", "factsheets.view_source", "evals.view_run"),
+    "viewer": (
+        "factsheets.view_sheet",
+        "factsheets.view_source",
+        "factsheets.view_apikey",
+        "factsheets.view_userecord",
+        "evals.view_run",
+    ),
     "editor": (
+        "factsheets.add_uselog",
+        "factsheets.change_userecord",
         "factsheets.add_section",
         "factsheets.change_section",
         "factsheets.add_source",
@@ -44,9 +52,15 @@ MAY: dict[str, tuple[str, ...]] = {
         "factsheets.withdraw_sheet",
         "factsheets.rollback_sheet",
         "factsheets.change_visibility",
+        "factsheets.add_apikey",
+        "factsheets.change_apikey",
         "evals.start_run",
     ),
     "maintainer": (
+        "factsheets.add_apikey",
+        "factsheets.change_apikey",
+        "factsheets.add_uselog",
+        "factsheets.keep_texts_uselog",
         "factsheets.add_sheet",
         "factsheets.change_sheet",
         "factsheets.rename_sheet",
@@ -56,8 +70,17 @@ MAY: dict[str, tuple[str, ...]] = {
 }
 
 MAY_NOT: dict[str, tuple[str, ...]] = {
-    "viewer": ("factsheets.change_sheet", "factsheets.publish_sheet", "evals.start_run"),
+    "viewer": (
+        "factsheets.change_sheet",
+        "factsheets.publish_sheet",
+        "factsheets.add_uselog",
+        "factsheets.change_userecord",
+        "evals.start_run",
+    ),
     "editor": (
+        "factsheets.add_apikey",
+        "factsheets.change_apikey",
+        "factsheets.keep_texts_uselog",
         "factsheets.publish_sheet",
         "factsheets.withdraw_sheet",
         "factsheets.rollback_sheet",
