@@ -946,7 +946,7 @@ def test_no_action_on_a_list_reaches_rows_of_another_sheet_or_shared_ones(
 FIELDS = {
     V: set(),
     E: {"title", "description", "language"},
-    K: {"bot", "probe_scope"},
+    K: {"bot", "probe_scope", "delivery"},
     P: {"visibility"},
     M: {"title", "description", "language", "slug"},
 }
