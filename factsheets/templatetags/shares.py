@@ -9,9 +9,9 @@ register = template.Library()
 
 @register.filter
 def percent(share: float) -> str:
-    """A share from 0 to 1 in per cent: with a decimal where it is small."""
+    """A share from 0 to 1 in per cent, with a decimal where it is small."""
     value = float(share) * 100
-    return f"{value:.0f} %" if value >= 20 or value == 0 else f"{value:.1f} %"
+    return f"{value:.0f}%" if value >= 20 or value == 0 else f"{value:.1f}%"
 
 
 @register.filter
