@@ -32,7 +32,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from config.celery import app as celery
-from evals import question_sets, runs, verification
+from evals import question_sets, runs, trials, verification
 from evals.models import (
     Attempt,
     Probe,
@@ -544,8 +544,9 @@ API = {
     "api:as-of",
     "api:evidence",
 }
-#: The one route that takes something.
+#: The routes that take something.
 USAGE = "api:usage"
+RETRIEVE = "api:retrieve"
 
 
 @dataclass(frozen=True)
@@ -613,7 +614,7 @@ APART = {"admin:sheet_withdraw", "admin:logout"}
 def test_every_page_and_route_of_ours_has_its_door() -> None:
     ours = {address.name for address in ADDRESSES if address.is_ours}
 
-    assert ours == {*PAGES, *API, USAGE}
+    assert ours == {*PAGES, *API, USAGE, RETRIEVE}
     assert set(PAGES.values()) <= DOORS
 
 
@@ -722,6 +723,20 @@ def test_what_answers_needed_reaches_nothing_that_bots_get(house: House, shown: 
     assert "rules-not-probed" in blocks(house.castle)
 
 
+@door("API: a question to a sheet")
+@pytest.mark.parametrize("publication", [None, 1, 2, 99])
+def test_a_question_reaches_nothing_that_bots_get(house: House, publication: int | None) -> None:
+    asked = {"question": "When does the castle open?", "publication": publication}
+
+    said = Client().post(
+        reverse(RETRIEVE, args=["castle"]), json.dumps(asked), content_type="application/json"
+    )
+
+    assert said.status_code in {200, 404, 410}
+    assert given() == house.given
+    assert "rules-not-probed" in blocks(house.castle)
+
+
 # ---- commands ----
 
 
@@ -741,7 +756,7 @@ Call = Callable[[House, Path], list[object]]
 PUBLISHES = "Commands: `publish_sheet`, `rollback_sheet`, `schedule_sheet`"
 IMPORTS = "Commands: `import_sheet`, `export_sheet`"
 PROBES = "Commands: `run_probes`, `renew_evidence`"
-MEASURES = "Commands: `evaluate_retrieval`"
+MEASURES = "Commands: `evaluate_retrieval`, `size_sheet`, `try_split`"
 TELLS = "Commands: `gate`, `stale_report`, `verify_history`, `verify_publications`"
 WITHDRAWS = "Commands: `withdraw_sheet`"
 COPIES = "Commands: `backup`, `restore`"
@@ -765,6 +780,13 @@ CALLS: list[tuple[str, str, Call, int]] = [
         "evaluate_retrieval",
         lambda house, to: ["castle", "--questions", "castle-questions"],
         0,
+    ),
+    (MEASURES, "size_sheet", lambda house, to: ["castle", "--count", "--keep"], 0),
+    (
+        MEASURES,
+        "try_split",
+        lambda house, to: ["castle", "--questions", "castle-questions", "--json"],
+        1,
     ),
     (TELLS, "gate", lambda house, to: ["castle"], 1),
     (TELLS, "stale_report", lambda house, to: [], 0),
@@ -1314,6 +1336,11 @@ def _waiting(house: House, *, minutes: int) -> Schedule:
     return _schedule(house.castle, due_at=timezone.now() + timedelta(minutes=minutes), by=paula)
 
 
+def _trial(house: House) -> Trial:
+    asked = QuestionSet.objects.select_related("sheet__bot").get(slug="castle-questions")
+    return trials.start(asked, by=factories.person(), now=timezone.now())
+
+
 def _renewal_is_due(house: House) -> dict[str, object]:
     editing.change(
         house.castle.gate_policy,
@@ -1337,6 +1364,10 @@ TASKS: list[tuple[str, str, Arguments]] = [
     ("evals.tasks.renew_evidence", "not due", lambda house: {}),
     ("evals.tasks.renew_evidence", "due", _renewal_is_due),
     ("evals.tasks.measure_published", "due", lambda house: {}),
+    ("evals.tasks.work_on_trial", "none", lambda house: {"trial_id": 4242}),
+    ("evals.tasks.work_on_trial", "waiting", lambda house: {"trial_id": _trial(house).pk}),
+    ("factsheets.tasks.count_again", "due", lambda house: {}),
+    ("factsheets.tasks.count_sheet_again", "", lambda house: {"sheet_id": house.castle.pk}),
     ("factsheets.tasks.publish_due", "nothing", lambda house: {}),
     ("factsheets.tasks.publish_due", "closed", lambda house: _nothing(_waiting(house, minutes=-1))),
     *(
