@@ -38,7 +38,7 @@ def verify_publications() -> Result:
         numbers: list[int] = []
         events = list(
             sheet.events.select_related("from_publication", "to_publication")
-            .defer(*(f"{way}__{part}" for way in _WAYS for part in _PARTS))
+            .defer(*(f"{way}__{part}" for way in _WAYS for part in Publication.BYTES))
             .order_by("id")
         )
         for publication in sheet.publications.order_by("number"):
@@ -54,12 +54,11 @@ def verify_publications() -> Result:
     return Result(checked, tuple(faults))
 
 
-_PARTS = ("body", "prompt", "record", "evidence")
 _WAYS = ("from_publication", "to_publication")
 
 
 def _of(publication: Publication) -> Iterator[tuple[str, str]]:
-    for part in _PARTS:
+    for part in Publication.BYTES:
         if canonical.sha256(bytes(getattr(publication, part))) != getattr(
             publication, f"{part}_hash"
         ):

@@ -24,7 +24,7 @@ from evals.forms import NewSheetForm
 from evals.models import Attempt, Run
 from factsheets import access
 from factsheets.admin.base import person
-from factsheets.admin.pages import number, page, sheet_for
+from factsheets.admin.pages import CHANGED, number, page, sheet_for
 from factsheets.errors import Refused
 from factsheets.models import Sheet
 
@@ -59,8 +59,8 @@ def start(request: HttpRequest, sheet_id: int) -> HttpResponse:
     return redirect(f"{reverse('admin:sheet_gate', args=[sheet.pk])}?run=started")
 
 
-#: What the workbench listens for: its gate is to be asked anew, and a sentence to show.
-_CHANGED, _SAYS = "sheet-changed", "bench-says"
+#: What the workbench shows as a sentence.
+_SAYS = "bench-says"
 
 
 def _is_fragment(request: HttpRequest) -> bool:
@@ -122,7 +122,7 @@ def _newest(request: HttpRequest, sheet: Sheet, *, was_open: bool) -> HttpRespon
     if was_open and not is_open:
         # The gate beside this fragment has a new answer; the workbench asks for it by itself.
         if "/workbench/" in urlsplit(request.headers.get("HX-Current-URL", "")).path:
-            response["HX-Trigger"] = _CHANGED
+            response["HX-Trigger"] = CHANGED
         else:
             response["HX-Redirect"] = reverse("admin:sheet_gate", args=[sheet.pk])
     response["Cache-Control"] = "no-store"

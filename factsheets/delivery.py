@@ -198,9 +198,7 @@ def _listed(sheet: Sheet) -> list[dict[str, object]]:
             "rules_hash": p.rules_hash,
             "live": p.pk == current.pk,
         }
-        for p in sheet.publications.defer("body", "prompt", "record", "evidence").order_by(
-            "-number"
-        )
+        for p in sheet.publications.defer(*Publication.BYTES).order_by("-number")
         if p.pk not in withdrawn
     ]
 

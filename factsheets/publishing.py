@@ -77,7 +77,7 @@ def look_back(publication: Publication, *, now: datetime, by: User | None = None
 
 def last_publication(sheet: Sheet) -> Publication | None:
     """The newest publication of a sheet, live or not, without its bytes."""
-    rows = sheet.publications.defer("body", "prompt", "record", "evidence")
+    rows = sheet.publications.defer(*Publication.BYTES)
     return rows.order_by("-number").first()
 
 

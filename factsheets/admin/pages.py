@@ -11,6 +11,9 @@ from django.shortcuts import get_object_or_404, render
 from factsheets import access
 from factsheets.models import Sheet
 
+#: What the workbench listens for after a save: contents and gate are asked for anew.
+CHANGED = "sheet-changed"
+
 
 def sheet_for(request: HttpRequest, sheet_id: int, permission: str) -> Sheet:
     """The sheet, for who has the permission on it; others are told no."""

@@ -101,9 +101,7 @@ def gate_page(request: HttpRequest, sheet_id: int) -> HttpResponse:
         view=view,
         last_event=last,
         live=sheet.state.live_publication,
-        publications=sheet.publications.defer("body", "prompt", "record", "evidence").order_by(
-            "-number"
-        )[:20],
+        publications=sheet.publications.defer(*Publication.BYTES).order_by("-number")[:20],
         is_offline=view.candidate.snapshot.bot.provider == "offline",
     )
 

@@ -20,7 +20,7 @@ from factsheets.admin.pages import number, page, sheet_for
 from factsheets.admin.publishing_pages import ReasonForm
 from factsheets.changes import Changed
 from factsheets.errors import Refused
-from factsheets.models import PublicationEvent, Section, Sheet
+from factsheets.models import Publication, PublicationEvent, Section, Sheet
 from factsheets.snapshot import SheetSnapshot
 
 #: Saves a page of the timeline.
@@ -208,7 +208,7 @@ def _events(
         *(
             f"{way}__{part}"
             for way in ("to_publication", "from_publication")
-            for part in ("body", "prompt", "record", "evidence")
+            for part in Publication.BYTES
         )
     )
     if more:

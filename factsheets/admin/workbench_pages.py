@@ -30,15 +30,12 @@ from factsheets.admin.cards import (
     RuleCard,
     SectionCard,
 )
-from factsheets.admin.pages import number, page, sheet_for
+from factsheets.admin.pages import CHANGED, number, page, sheet_for
 from factsheets.admin.publishing_pages import Mending
 from factsheets.errors import Refused
 from factsheets.models import Citation, Rule, Section, Sheet, Source, TrackedModel
 from factsheets.models.tracking import TAKEN, change_set
 from factsheets.staleness import Standing
-
-#: Told to the page after a save, so that contents and gate are asked for anew.
-CHANGED = "sheet-changed"
 
 
 @dataclass(frozen=True, slots=True)

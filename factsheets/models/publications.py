@@ -62,6 +62,8 @@ class Publication(Released):
     """A released bot view with its rules: the bytes served, and the evidence that let it out."""
 
     SHEETS = (SheetPath("sheet"),)
+    #: Fields that a list of publications has no need to read.
+    BYTES = ("body", "prompt", "record", "evidence")
 
     sheet = models.ForeignKey(Sheet, on_delete=models.PROTECT, related_name="publications")
     number = models.PositiveIntegerField()
