@@ -208,6 +208,7 @@ def _rows_of_every_other_kind(sheet: Sheet, *, by: User) -> None:
         Question(question_set=questions, key="why", question="Why?", scope="in", sections=["hours"])
     )
     question_sets.run(questions, by=by, now=timezone.now())
+    trials.work(trials.start(questions, by=by, now=timezone.now()).pk, clock=timezone.now)
 
 
 def fresh(sheet: Sheet) -> Sheet:
@@ -572,6 +573,7 @@ class Address:
             "run_id": house.run.pk,
             "set_id": house.castle.question_sets.get().pk,
             "report_id": house.castle.retrieval_reports.latest("pk").pk,
+            "trial_id": house.castle.trials.latest("pk").pk,
             "object_id": self._row(),
             "id": self._row(),
             "slug": "castle",
