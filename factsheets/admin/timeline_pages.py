@@ -171,10 +171,11 @@ def _restored(
         changed = restoring.sheet_to(
             sheet, moment, with_rules=with_rules, by=by, reason=reason, now=now
         )
-    if changed.changes:
+    if count := len(changed.changes):
         messages.success(
             request,
-            f"Brought back, in one new change ({len(changed.changes)} changed). What is live stays.",
+            f"Brought back, in one new change of {count} row{'' if count == 1 else 's'}. "
+            "What is live stays.",
         )
     else:
         messages.info(request, "It stands so already; nothing was changed.")

@@ -321,4 +321,4 @@ def test_the_page_of_a_set_asks_the_database_a_fixed_number_of_times(
         viewer.get(address("question_set", visitors.pk))
 
 
-PAGE_QUERIES = 15
+PAGE_QUERIES = 16

@@ -119,7 +119,7 @@ def test_from_the_timeline_to_the_words_and_a_section_back_to_how_it_stood(
     expect(words.locator("del")).to_have_text([LATER])
     page.get_by_label("Why").fill("Too much.")
     page.get_by_role("button", name="Bring it back").click()
-    expect(page.get_by_text("Brought back, in one new change of 1 rows.")).to_be_visible()
+    expect(page.get_by_text("Brought back, in one new change of 1 row.")).to_be_visible()
     expect(lines.nth(0)).to_contain_text("Too much.")
     assert body(product) == clearer
     assert counts(product) == [saves + 1, *published]

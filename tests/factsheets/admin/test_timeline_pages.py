@@ -260,7 +260,7 @@ def test_an_editor_brings_the_draft_back_and_what_is_live_stays(live: Sheet) -> 
 
     page = send(enter(roles.EDITOR), live, at="2026-06-01")
 
-    assert "Brought back, in one new change of 1 rows. What is live stays." in page.text
+    assert "Brought back, in one new change of 1 row. What is live stays." in page.text
     section.refresh_from_db()
     assert section.body.startswith("The castle opens at ten")
     assert Rule.objects.get().text == "Be kind."
