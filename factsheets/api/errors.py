@@ -13,6 +13,7 @@ from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
 from factsheets import canonical, delivery, keys, moments, usage
+from factsheets.bot import corpus
 from factsheets.errors import Refused
 
 MEDIA_TYPE = "application/problem+json"
@@ -28,6 +29,7 @@ _STATUS: dict[type[Refused], HTTPStatus] = {
     delivery.Withdrawn: HTTPStatus.GONE,
     delivery.Renamed: HTTPStatus.PERMANENT_REDIRECT,
     moments.MomentRefused: HTTPStatus.BAD_REQUEST,
+    corpus.MixedLanguages: HTTPStatus.BAD_REQUEST,
     keys.KeyRefused: HTTPStatus.UNAUTHORIZED,
     keys.ScopeRefused: HTTPStatus.FORBIDDEN,
     usage.EntryRefused: HTTPStatus.UNPROCESSABLE_ENTITY,

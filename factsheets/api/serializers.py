@@ -180,3 +180,39 @@ class Retrieved(serializers.Serializer[dict[str, Any]]):
     sources = FoundSource(many=True)
     words = QuestionWord(many=True)
     turn = serializers.CharField()
+
+
+class QuestionToSeveral(serializers.Serializer[dict[str, Any]]):
+    """A question to several public sheets. `without`: whole sheets, or sections as slug/key."""
+
+    question = serializers.CharField(max_length=1_000)
+    before = serializers.CharField(max_length=1_000, required=False)
+    sheets = serializers.ListField(child=serializers.SlugField(), max_length=10)
+    without = serializers.ListField(child=serializers.CharField(), max_length=100, required=False)
+
+
+class LookedIn(serializers.Serializer[dict[str, Any]]):
+    """A publication that was looked in."""
+
+    slug = serializers.SlugField()
+    publication = serializers.IntegerField(min_value=1)
+    content_hash = serializers.CharField(min_length=64, max_length=64)
+    rules_hash = serializers.CharField(min_length=64, max_length=64)
+
+
+class FoundInSheet(FoundSource):
+    """One chunk, and whose it is. The summary of a sheet has no section."""
+
+    sheet = serializers.SlugField()
+    section = serializers.SlugField(allow_blank=True)
+
+
+class RetrievedFromSeveral(serializers.Serializer[dict[str, Any]]):
+    """What several sheets have for a question."""
+
+    publications = LookedIn(many=True)
+    grounded = serializers.BooleanField()
+    coverage = serializers.FloatField()
+    sources = FoundInSheet(many=True)
+    words = QuestionWord(many=True)
+    turn = serializers.CharField()

@@ -9,6 +9,7 @@ app_name = "api"
 urlpatterns = [
     # First, for it is asked most.
     path("sheets/<slug:slug>/", views.current, name="current"),
+    path("retrieve/", retrieve.RetrieveFromSeveralView.as_view(), name="retrieve-from-several"),
     path("sheets/", views.IndexView.as_view(), name="index"),
     path("sheets/<slug:slug>/prompt/", views.PromptView.as_view(), name="prompt"),
     path("sheets/<slug:slug>/publications/", views.PublicationsView.as_view(), name="publications"),

@@ -58,7 +58,7 @@ class ByAddress(SimpleRateThrottle):
 
     def get_cache_key(self, request: Request, view: APIView) -> str:
         address = import_string(settings.AXES_CLIENT_IP_CALLABLE)(request._request)
-        return f"usage:{address}"
+        return f"{self.scope}:{address}"
 
 
 _PROBLEMS = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from factsheets.bot import prompt, providers, retrieval
 from factsheets.bot.providers.base import Message, Reply, Request
-from factsheets.bot.retrieval import Hit, Retrieval
+from factsheets.bot.retrieval import Hit, Index, Retrieval
 from factsheets.snapshot import BotSheet, BotSnapshot
 
 
@@ -69,7 +69,11 @@ def answer(
 def look_up(sheet: BotSheet, messages: Sequence[Message]) -> Retrieval:
     """What the sheet has for the last message; for one that says too little by itself ("And on
     Sundays?"), for it together with what the visitor said before."""
-    index = retrieval.index_of(sheet)
+    return look_up_in(retrieval.index_of(sheet), messages)
+
+
+def look_up_in(index: Index, messages: Sequence[Message]) -> Retrieval:
+    """The same in any index."""
     asked = [message.text for message in messages if message.role == "user"]
     found = index.search(asked[-1])
     if found.grounded or len(asked) < 2:

@@ -45,10 +45,17 @@ def build(rules_text: str, sheet: BotSheet, *, delivery: str = "inline") -> Prom
 def user_turn(question: str, found: Sequence[Chunk]) -> str:
     """What the model reads for a question in split delivery: the sources found, then the question."""
     sources = [
-        f"[{number}] {chunk.heading}\n\n{chunk.text}" for number, chunk in enumerate(found, 1)
+        f"[{number}] {_headed(chunk)}\n\n{chunk.text}" for number, chunk in enumerate(found, 1)
     ]
     said = "From the sheet:" if sources else "Nothing in the sheet was found for this question."
     return "\n\n".join([said, *sources, f"Question: {question}"])
+
+
+def _headed(chunk: Chunk) -> str:
+    """The heading; where several sheets are searched, after the title of its own."""
+    if not chunk.sheet:
+        return chunk.heading
+    return f"{chunk.title}: {chunk.heading}" if chunk.heading else chunk.title
 
 
 def as_text(prompt: Prompt) -> str:

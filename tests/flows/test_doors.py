@@ -548,6 +548,7 @@ API = {
 #: The routes that take something.
 USAGE = "api:usage"
 RETRIEVE = "api:retrieve"
+SEVERAL = "api:retrieve-from-several"
 
 
 @dataclass(frozen=True)
@@ -616,7 +617,7 @@ APART = {"admin:sheet_withdraw", "admin:logout"}
 def test_every_page_and_route_of_ours_has_its_door() -> None:
     ours = {address.name for address in ADDRESSES if address.is_ours}
 
-    assert ours == {*PAGES, *API, USAGE, RETRIEVE}
+    assert ours == {*PAGES, *API, USAGE, RETRIEVE, SEVERAL}
     assert set(PAGES.values()) <= DOORS
 
 
@@ -733,8 +734,14 @@ def test_a_question_reaches_nothing_that_bots_get(house: House, publication: int
     said = Client().post(
         reverse(RETRIEVE, args=["castle"]), json.dumps(asked), content_type="application/json"
     )
+    of_several = Client().post(
+        reverse(SEVERAL),
+        json.dumps({"question": asked["question"], "sheets": ["castle", "tower"]}),
+        content_type="application/json",
+    )
 
     assert said.status_code in {200, 404, 410}
+    assert of_several.status_code == 200
     assert given() == house.given
     assert "rules-not-probed" in blocks(house.castle)
 

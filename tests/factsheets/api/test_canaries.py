@@ -196,7 +196,7 @@ def _probes(sheet: Sheet, by: User) -> None:
             question_set=questions,
             scope="in",
             sections=["hours-key"],
-            facts=[f"{STEM}-fact"],
+            facts=[[f"{STEM}-fact"]],
             **words(Question),
         ),
     )

@@ -219,3 +219,89 @@ def test_a_run_on_a_split_sheet_asks_with_what_is_retrieved(castle: Sheet) -> No
 
     assert run.plan["delivery"] == "split"
     assert run.outcome == "passed"
+
+
+# ---- several sheets ----
+
+SEVERAL = "/api/v1/retrieve/"
+
+
+@pytest.fixture
+def park(castle: Sheet) -> Sheet:
+    of = factories.ready_sheet("park")
+    change(of, title="The park")
+    factories.section(
+        of, "herons", heading="Herons", body="Herons nest beside the old mill pond in spring."
+    )
+    factories.passing_run(of)
+    factories.publish(of)
+    return of
+
+
+def test_several_sheets_are_searched_together_and_each_source_says_whose_it_is(park: Sheet) -> None:
+    answer = ask({"question": "Where do herons nest?", "sheets": ["castle", "park"]}, SEVERAL)
+
+    found = json.loads(answer.content)
+    assert (found["sources"][0]["sheet"], found["sources"][0]["section"]) == ("park", "herons")
+    assert "[1] The park: Herons" in found["turn"]
+    assert {(p["slug"], p["publication"]) for p in found["publications"]} == {
+        ("castle", 1),
+        ("park", 1),
+    }
+
+
+def test_sheets_and_sections_can_be_left_out(park: Sheet) -> None:
+    for without in (["park"], ["park/herons"]):
+        asked = {
+            "question": "Where do herons nest?",
+            "sheets": ["castle", "park"],
+            "without": without,
+        }
+        assert json.loads(ask(asked, SEVERAL).content)["sources"] == []
+
+
+def test_an_old_name_is_followed_and_a_sheet_named_twice_counts_once(park: Sheet) -> None:
+    change(park, slug="gardens")
+
+    found = json.loads(
+        ask({"question": "Where do herons nest?", "sheets": ["park", "gardens"]}, SEVERAL).content
+    )
+
+    assert [p["slug"] for p in found["publications"]] == ["gardens"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        ({"sheets": []}, 400, "at least one sheet"),
+        ({"sheets": "castle"}, 400, "must be a list of at most 10 names"),
+        ({"sheets": [f"s{n}" for n in range(11)]}, 400, "must be a list of at most 10 names"),
+        ({"sheets": [3]}, 400, "must be a list"),
+        ({"sheets": ["castle"], "without": ["x"] * 101}, 400, "at most 100"),
+        ({"sheets": ["castle"], "publication": 1}, 400, "Send an object"),
+        ({"sheets": ["castle", "none"]}, 404, "none: No sheet of that name"),
+    ],
+)
+def test_what_cannot_be_searched_together_is_refused_in_a_sentence(
+    castle: Sheet, body: dict[str, Any], status: int, sentence: str
+) -> None:
+    answer = ask({"question": ASKED, **body}, SEVERAL)
+
+    assert answer.status_code == status
+    assert sentence in json.loads(answer.content)["detail"]
+
+
+def test_sheets_of_two_languages_are_refused(park: Sheet) -> None:
+    change(park, language="de")
+    factories.passing_run(park, now=LATER)
+    factories.publish(park, now=LATER)
+
+    answer = ask({"question": ASKED, "sheets": ["castle", "park"]}, SEVERAL)
+
+    assert (answer.status_code, json.loads(answer.content)["code"]) == (400, "mixed-languages")
+
+
+def test_a_sheet_behind_a_key_is_not_among_several(park: Sheet) -> None:
+    change(park, visibility="key")
+
+    assert ask({"question": ASKED, "sheets": ["castle", "park"]}, SEVERAL).status_code == 404
