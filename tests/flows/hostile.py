@@ -19,17 +19,19 @@ from django.db import transaction
 from django.db.models import CharField, Field, JSONField, Model, TextField
 from django.utils import timezone
 
-from evals import runs
+from evals import question_sets, runs, trials
 from evals.models import (
     Question,
     QuestionSet,
     Run,
     Spend,
+    TrialAnswer,
     Turn,
     Verdict,
 )
-from factsheets import checking, editing, publishing, scheduling
+from factsheets import checking, editing, publishing, scheduling, sizes
 from factsheets.models import (
+    ApiKey,
     Heartbeat,
     Member,
     Outbox,
@@ -38,7 +40,10 @@ from factsheets.models import (
     Schedule,
     Sheet,
     Source,
+    TokenCount,
     TrackedModel,
+    UseLog,
+    UseRecord,
 )
 from tests import factories
 
@@ -67,6 +72,8 @@ COPIED = {
     "Run.plan": "Probe.turns",
     "Run.rules_text": "Rule.text",
     "Schedule.scheduled_by_name": "ChangeSet.by_name",
+    "RetrievalReport.misses": "Question.question",
+    "Trial.rules_text": "Rule.text",
 }
 #: Texts that no trap can be in, and why. All that end in `_hash` are digits of a hash.
 NO_TRAP_FITS = {
@@ -77,6 +84,12 @@ NO_TRAP_FITS = {
     "Schedule.zone": "the name of a time zone, from the settings",
     "Attempt.severity": "one of two words",
     "Run.counts": "numbers",
+    "ApiKey.prefix": "digits of our own making",
+    "ApiKey.scopes": "names of scopes, which are validated",
+    "UseLog.sha256": "digits of a hash",
+    "RetrievalReport.figures": "numbers",
+    "Trial.figures": "numbers",
+    "TrialAnswer.delivery": "one of two words",
 }
 
 PASSWORD = "correct-horse-battery-staple"
@@ -138,7 +151,7 @@ def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        yield from _strings(list(value.values()))
+        yield from _strings([*value, *value.values()])
     elif isinstance(value, list):
         for each in value:
             yield from _strings(each)
@@ -179,6 +192,8 @@ def _write() -> dict[str, Any]:
     factories.passing_run(sheet, now=now)
     _publish(sheet, by)
     _broken_run(sheet, by)
+    _measured(sheet, by)
+    _used(sheet, by)
     Heartbeat.objects.create(name=trap("Heartbeat.name"), at=now)
     Outbox.objects.create(
         topic=trap("Outbox.topic"),
@@ -217,6 +232,7 @@ def _spoil(row: TrackedModel, by: User) -> None:
         values["turns"] = [trap("Probe.turns"), *row.turns]  # type: ignore[attr-defined]
     if name == "Question":
         values["scope"] = "in"
+        values["facts"] = [[trap("Question.facts")]]
     reason = trap("ChangeSet.reason")
     editing.change(row, by=by, reason=reason, now=timezone.now(), **values)
 
@@ -266,6 +282,77 @@ def _broken_run(sheet: Sheet, by: User) -> None:
     )
     Run.objects.filter(pk=run.pk).update(
         state="closed", outcome="stopped", finished_at=now, stop_reason=trap("Run.stop_reason")
+    )
+
+
+def _measured(sheet: Sheet, by: User) -> None:
+    """What was found with the questions, answered to them, and counted."""
+    now = timezone.now()
+    questions = QuestionSet.objects.get(sheet=sheet)
+    report = question_sets.run(questions, by=by, now=now)
+    report.pk = None
+    report.ran_by_name = trap("RetrievalReport.ran_by_name")
+    report.configuration = {
+        **report.configuration,
+        "rule": trap("RetrievalReport.configuration"),
+    }
+    report.save(force_insert=True)
+    trial = trials.start(questions, by=by, now=now)
+    trials.work(trial.pk, clock=timezone.now)
+    trial.refresh_from_db()
+    trial.pk = None
+    trial.sentence = trap("Trial.sentence")
+    trial.bot = {**trial.bot, "slug": trap("Trial.bot")}
+    trial.save(force_insert=True)
+    for delivery, values in {
+        "inline": {
+            "reply": trap("TrialAnswer.reply"),
+            "sections": [trap("TrialAnswer.sections")],
+            "usage": {"note": trap("TrialAnswer.usage")},
+        },
+        "split": {"error": trap("TrialAnswer.error")},
+    }.items():
+        TrialAnswer.objects.create(
+            trial=trial, key="one", delivery=delivery, is_in_scope=True, at=now, **values
+        )
+    TokenCount.objects.create(
+        text_hash="0" * 64, model=trap("TokenCount.model"), tokens=1, counted_at=now
+    )
+    report_of_size = sizes.record(sheet, now=now, by=by)
+    report_of_size.pk = None
+    report_of_size.advice = "split"
+    report_of_size.sentence = trap("SizeReport.sentence")
+    report_of_size.reasons = [trap("SizeReport.reasons")]
+    report_of_size.figures = {**report_of_size.figures, "method": trap("SizeReport.figures")}
+    report_of_size.save(force_insert=True)
+
+
+def _used(sheet: Sheet, by: User) -> None:
+    """A key, and an answer of a log whose texts are kept."""
+    now = timezone.now()
+    ApiKey.objects.create(
+        sheet=sheet, name=trap("ApiKey.name"), prefix="0" * 8, created_at=now, created_by=by
+    )
+    log = UseLog.objects.create(
+        sheet=sheet,
+        sha256="0" * 64,
+        uploaded_at=now,
+        uploaded_by=by,
+        rows=1,
+        skipped=0,
+        keeps_texts=True,
+    )
+    UseRecord.objects.create(
+        sheet=sheet,
+        log=log,
+        origin="log",
+        answered_at=now,
+        corrected_at=now,
+        corrected_by=by,
+        support={trap("UseRecord.support"): 0.7},
+        sections=[trap("UseRecord.sections")],
+        tagged=[trap("UseRecord.tagged")],
+        **{each: trap(f"UseRecord.{each}") for each in ("reference", "question", "reply")},
     )
 
 

@@ -61,6 +61,8 @@ ASKED = {
 
 #: What the product keeps and no page of the admin shows.
 SHOWN_NOWHERE = {
+    "SizeReport.reasons",
+    "UseRecord.support",
     "Heartbeat.name",
     "Turn.sections",
     "Turn.stop_reason",
@@ -71,6 +73,8 @@ SHOWN_NOWHERE = {
     "Spend.model",
     "Spend.usage",
     "Spend.error_type",
+    "TokenCount.model",
+    "TrialAnswer.usage",
 }
 
 TOGETHER = " ".join(hostile.TRAPS)
@@ -131,7 +135,10 @@ def addresses(keys: dict[str, Any]) -> list[str]:
     of = Rows(
         *(
             rows[apps.get_model(name)]
-            for name in ("factsheets.sheet", "factsheets.section", "evals.run")
+            for name in (
+                *("factsheets.sheet", "factsheets.section", "evals.run"),
+                *("evals.retrievalreport", "evals.trial"),
+            )
         ),
         rows,
     )

@@ -86,7 +86,8 @@ def test_a_killed_worker_leaves_no_gap_and_a_repeated_call_shows_as_spent(
     product: Product, sheet: str, model_api: ModelApi
 ) -> None:
     calls = len(model_api.calls)
-    model_api.script(*[Step(text="We open at ten.", delay=0.8) for _ in range(PROBES)])
+    # Three calls that are still under way when the worker is killed, however busy the machine.
+    model_api.script(*[Step(text="We open at ten.", delay=2.9) for _ in range(3)])
     model_api.responder = lambda body: "We open at ten."
     assert product.command("run_probes", sheet).code == 0
     until(lambda: len(model_api.calls) - calls >= 3, what="calls under way")
