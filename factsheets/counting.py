@@ -1,4 +1,4 @@
-"""Tokens of a text: counted by the model service once, else offline.
+"""Tokens of a text: counted by the model service once, else offline, else by length.
 
 What the service counted is kept by text and model. Asking costs nothing but a
 place in its queue; no page waits for it, so it is asked where somebody presses
@@ -15,7 +15,7 @@ from functools import lru_cache
 import ctok
 from django.conf import settings
 
-from factsheets import canonical
+from factsheets import canonical, sizing
 from factsheets.bot.providers import anthropic
 from factsheets.bot.providers.base import ProviderError
 from factsheets.models import TokenCount
@@ -24,7 +24,7 @@ from factsheets.snapshot import BotSnapshot
 
 log = logging.getLogger(__name__)
 
-#: The newest generation, which makes most tokens of a text: for models that nobody has told of.
+#: The newest generation, which makes most tokens of a text: what a bot without a model is held to.
 NEWEST = "4.8"
 _MODEL = re.compile(
     r"claude-(?:(?P<old>\d)|[a-z]+-(?P<major>\d{1,2})(?:-(?P<minor>\d{1,2}))?)(?!\d)"
@@ -32,11 +32,13 @@ _MODEL = re.compile(
 
 
 def known(text: str, bot: BotSnapshot) -> Count:
-    """The count that there is: the service's own if it was ever asked, else an offline one."""
+    """The count that there is: the service's own if it was ever asked, else an offline one; an
+    estimate for a model whose name says nothing of its tokeniser."""
     row = TokenCount.objects.filter(text_hash=_hash(text), model=bot.model).first()
     if row is not None:
         return Count(row.tokens, "exact")
-    return Count(_offline(text, generation(bot.model)), "offline")
+    version = generation(bot.model)
+    return Count(_offline(text, version), "offline") if version else sizing.estimate(text)
 
 
 def ask(text: str, bot: BotSnapshot, *, now: datetime) -> Count:
@@ -62,11 +64,13 @@ def can_ask(bot: BotSnapshot) -> bool:
     return bot.provider == "anthropic" and bool(settings.ANTHROPIC_API_KEY.strip())
 
 
-def generation(model: str) -> str:
-    """The generation of a model's tokeniser, by its name."""
+def generation(model: str) -> str | None:
+    """The generation of a model's tokeniser, by its name; None for a name that nobody knows."""
+    if not model:
+        return NEWEST
     match = _MODEL.match(model)
     if match is None:
-        return NEWEST
+        return None
     if match["old"]:
         return "3.0"
     # A longer number after the major one is a date.

@@ -20,6 +20,7 @@ from factsheets import (
     notices,
     publishing,
     sizes,
+    sizing,
     usage,
     use_logs,
 )
@@ -131,11 +132,18 @@ def test_the_offline_bot_and_a_missing_key_ask_nobody(
         ("claude-haiku-5-5", "4.8"),
         ("claude-haiku-4-10", "4.10"),
         ("", "4.8"),
-        ("another", "4.8"),
+        ("another", None),
     ],
 )
-def test_the_tokeniser_goes_by_the_name_of_the_model(model: str, generation: str) -> None:
+def test_the_tokeniser_goes_by_the_name_of_the_model(model: str, generation: str | None) -> None:
     assert counting.generation(model) == generation
+
+
+def test_a_model_that_nobody_knows_is_estimated_by_length_and_said_to_be(sheet: Sheet) -> None:
+    count = counting.known("Be kind. " * 28, with_model(sheet, "another-model"))
+
+    assert count == sizing.estimate("Be kind. " * 28)
+    assert count.in_words == "estimate, ±15%"
 
 
 # ---- a look ----
