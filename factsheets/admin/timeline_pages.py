@@ -82,6 +82,8 @@ def compare(request: HttpRequest, sheet_id: int) -> HttpResponse:
         sheet=sheet,
         one=one,
         other=other,
+        from_in_words=_in_words(one),
+        to_in_words=_in_words(other),
         error=error,
         compared=compared,
         same=[s for s in compared.sections if s.is_same] if compared else [],
@@ -138,6 +140,18 @@ PAGES: Mapping[str, Callable[..., HttpResponse]] = {
     "compare": compare,
     "restore": restore,
 }
+
+
+def _in_words(state: str) -> str:
+    """A state for a heading: an instant as people write it, in the organisation's zone."""
+    try:
+        instant = datetime.fromisoformat(state)
+    except ValueError:
+        return state
+    if instant.tzinfo is None:
+        return state
+    local = timezone.localtime(instant)
+    return f"{local.day} {local:%B %Y, %H:%M}"
 
 
 def _is_past(one: str, other: str) -> bool:

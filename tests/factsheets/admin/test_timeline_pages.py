@@ -133,6 +133,21 @@ def test_a_long_history_costs_as_many_questions_as_a_short_one(
         read(client, "timeline", live)
 
 
+def test_an_instant_is_headed_as_people_write_it(live: Sheet) -> None:
+    edit(live.sections.get(), 1, body="Opens at ten.")
+
+    text = said(
+        read(
+            enter(roles.VIEWER),
+            "compare",
+            live,
+            **{"from": "2026-06-01T12:30:00.000001+00:00", "to": "draft"},
+        )
+    )
+
+    assert "From 1 June 2026, 13:30 to draft" in text
+
+
 def test_ten_thousand_change_sets_are_read_at_the_same_number_of_questions(
     live: Sheet, django_assert_num_queries: Any
 ) -> None:
