@@ -52,9 +52,8 @@ def _of_schedule(outcome: str) -> Wording:
 
 def _of_sizes(row: Outbox) -> Notice:
     return Notice(
-        f"{row.sheet.title}: counted again",
-        f"The quarter has passed, and “{row.sheet.title}” was counted again. "
-        f"{row.payload['sentence']}",
+        f"{row.sheet.title}: the size of the sheet",
+        f"“{row.sheet.title}” was counted, as every quarter. {row.payload['sentence']}",
         ("factsheets.change_gatepolicy",),
     )
 

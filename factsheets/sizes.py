@@ -134,7 +134,10 @@ def due(*, now: datetime) -> list[int]:
 
 
 def recount(sheet_id: int, *, now: datetime) -> SizeReport | None:
-    """Count a sheet that is due and have its people told. None if another did it meanwhile."""
+    """Count a sheet that is due and have its people told. None if another did it meanwhile.
+
+    The first count of all is told only if it advises something.
+    """
     sheet = Sheet.objects.select_related("bot").get(pk=sheet_id)
     have_counted(sheet, now=now)
     with transaction.atomic():
@@ -142,13 +145,15 @@ def recount(sheet_id: int, *, now: datetime) -> SizeReport | None:
         Sheet.objects.order_by("pk").select_for_update(of=("self",)).filter(pk=sheet_id).first()
         if sheet_id not in due(now=now):
             return None
+        is_first = newest(sheet) is None
         report = record(sheet, now=now)
-        Outbox.objects.create(
-            topic=COUNTED,
-            sheet=sheet,
-            payload={"sentence": report.sentence, "advice": report.advice},
-            created_at=now,
-        )
+        if not is_first or report.advice != SizeReport.Advice.INLINE:
+            Outbox.objects.create(
+                topic=COUNTED,
+                sheet=sheet,
+                payload={"sentence": report.sentence, "advice": report.advice},
+                created_at=now,
+            )
     log.info("sheet %s: counted again, advice %s", sheet.slug, report.advice)
     return report
 

@@ -235,8 +235,19 @@ def test_after_a_quarter_a_sheet_is_counted_again_once_and_its_people_are_told(
     assert Outbox.objects.filter(topic=sizes.COUNTED).count() == 1
     notices.send(now=late)
     (told,) = mail.outbox
-    assert (told.to, "counted again" in told.subject) == (["mia@example.org"], True)
+    assert (told.to, "the size of the sheet" in told.subject) == (["mia@example.org"], True)
     assert "Keep it inline" in told.body
+
+
+def test_the_first_count_is_told_only_if_it_advises_something(sheet: Sheet) -> None:
+    other = factories.ready_sheet("outgrown")
+    change(other.gate_policy, readers_differ=True)
+
+    for each in (sheet, other):
+        sizes.recount(each.pk, now=NOON)
+
+    assert [row.sheet for row in Outbox.objects.filter(topic=sizes.COUNTED)] == [other]
+    assert SizeReport.objects.count() == 2
 
 
 def test_a_sheet_put_away_is_not_counted(sheet: Sheet) -> None:
