@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from factsheets import canonical, changes, evidence, gate, history, sealing, standings
+from factsheets import canonical, changes, evidence, gate, history, sealing, sizes, standings
 from factsheets.errors import Refused
 from factsheets.models import GatePolicy, Outbox, Publication, PublicationEvent, Sheet, SheetState
 from factsheets.models.locking import hold_still
@@ -229,7 +229,7 @@ def _look(
 
 def _advised(sheet: Sheet) -> gate.Advised | None:
     """What the newest look at the sheet's sizes advised."""
-    report = sheet.size_reports.order_by("-at", "-id").first()
+    report = sizes.newest(sheet)
     if report is None:
         return None
     advice: Any = report.advice

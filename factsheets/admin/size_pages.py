@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from factsheets import access, canonical, counting, editing, sizes
+from factsheets import access, canonical, counting, editing, history, sizes
 from factsheets.admin.base import person
 from factsheets.admin.pages import page, sheet_for
 from factsheets.bot import answering, prompt
@@ -46,9 +46,7 @@ def size(request: HttpRequest, sheet_id: int) -> HttpResponse:
     if request.method == "POST":
         access.require(request.user, "factsheets.add_sizereport", sheet)
         now = timezone.now()
-        asked = counting.can_ask(
-            sizes.look(sheet, today=timezone.localdate(now)).candidate.snapshot.bot
-        )
+        asked = counting.can_ask(history.bot_snapshot(sheet.bot))
         if asked and not sizes.have_counted(sheet, now=now):
             messages.warning(
                 request, "The model service did not count; the offline count is kept instead."

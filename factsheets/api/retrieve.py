@@ -17,13 +17,13 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import exceptions
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from factsheets import canonical, delivery, keys
 from factsheets.api import serializers
-from factsheets.api.errors import MEDIA_TYPE, UnknownParameter
+from factsheets.api.errors import MEDIA_TYPE
 from factsheets.api.keyed import token_of
 from factsheets.api.responses import JSON
+from factsheets.api.taking import TakingView
 from factsheets.api.usage import ByAddress
 from factsheets.api.views import COPY_SECONDS
 from factsheets.bot import answering, corpus, prompt
@@ -89,17 +89,10 @@ def forget_copies() -> None:
     _copies.clear()
 
 
-class RetrieveView(APIView):
+class RetrieveView(TakingView):
     """Looks a question up in one publication. No cookie, no log-in; nothing of it is kept."""
 
-    http_method_names = ["post", "options"]
-    writes = True
-
     was_admitted = False
-
-    @property
-    def default_response_headers(self) -> dict[str, str]:
-        return {}
 
     def admits(self, sheet: Sheet) -> bool:
         """Whether the key that was sent retrieves from this sheet."""
@@ -111,11 +104,6 @@ class RetrieveView(APIView):
         )
         return self.was_admitted
 
-    def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return HttpResponse(
-            status=HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(self.allowed_methods)}
-        )
-
     @extend_schema(
         operation_id="retrieve",
         request=serializers.Question,
@@ -123,9 +111,7 @@ class RetrieveView(APIView):
     )
     def post(self, request: Request, slug: str) -> HttpResponse:
         """The chunks that a split sheet sends for a question, best first, and why."""
-        if request.query_params:
-            names = ", ".join(sorted(request.query_params))
-            raise UnknownParameter(f"This address takes no parameter {names}; leave it out.")
+        self.without_parameters(request)
         asked = _asked(request._request)
         found = self._numbered(slug, asked) if asked.publication else self._live(slug)
         return HttpResponse(
@@ -156,21 +142,10 @@ class SeveralByAddress(ByAddress):
     THROTTLE_RATES = {"retrieve": "120/min"}
 
 
-class RetrieveFromSeveralView(APIView):
+class RetrieveFromSeveralView(TakingView):
     """Looks a question up in the live publications of several public sheets together."""
 
-    http_method_names = ["post", "options"]
     throttle_classes = [SeveralByAddress]
-    writes = True
-
-    @property
-    def default_response_headers(self) -> dict[str, str]:
-        return {}
-
-    def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return HttpResponse(
-            status=HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(self.allowed_methods)}
-        )
 
     @extend_schema(
         operation_id="retrieveFromSeveral",
@@ -179,9 +154,7 @@ class RetrieveFromSeveralView(APIView):
     )
     def post(self, request: Request) -> HttpResponse:
         """The chunks of several sheets for a question, each sheet with a summary of its own."""
-        if request.query_params:
-            names = ", ".join(sorted(request.query_params))
-            raise UnknownParameter(f"This address takes no parameter {names}; leave it out.")
+        self.without_parameters(request)
         body = _body(request._request, _FIELDS_OF_SEVERAL)
         slugs = _names(body, "sheets", MOST_SHEETS)
         if not slugs:

@@ -6,7 +6,7 @@ import json
 import re
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -20,9 +20,10 @@ from rest_framework.views import APIView
 
 from factsheets import canonical, delivery, keys, usage
 from factsheets.api import serializers
-from factsheets.api.errors import MEDIA_TYPE, UnknownParameter
+from factsheets.api.errors import MEDIA_TYPE
 from factsheets.api.keyed import token_of
 from factsheets.api.responses import JSON
+from factsheets.api.taking import TakingView
 from factsheets.models import ApiKey
 
 #: Answers, and bytes, of one batch.
@@ -77,23 +78,10 @@ _PROBLEMS = {
 }
 
 
-class UsageView(APIView):
+class UsageView(TakingView):
     """Takes answers from whoever shows a key. No cookie, no log-in."""
 
-    http_method_names = ["post", "options"]
     throttle_classes = [ByAddress]
-    #: Says of itself that it is no route for reading.
-    writes = True
-
-    @property
-    def default_response_headers(self) -> dict[str, str]:
-        return {}
-
-    def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """No page of another origin may send: a key has no place in a browser."""
-        return HttpResponse(
-            status=HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(self.allowed_methods)}
-        )
 
     @extend_schema(
         operation_id="postUsage",
@@ -103,9 +91,7 @@ class UsageView(APIView):
     )
     def post(self, request: Request, slug: str) -> HttpResponse:
         """Count which sections answers needed: the whole batch, or nothing of it."""
-        if request.query_params:
-            names = ", ".join(sorted(request.query_params))
-            raise UnknownParameter(f"This address takes no parameter {names}; leave it out.")
+        self.without_parameters(request)
         sheet = delivery.named(slug)
         key = keys.find(
             token_of(request._request),
